@@ -18,7 +18,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/random/random.h"
-#include "tercel/recsys/learner.h"
+#include "tercel/recsys/session.h"
 #include "tercel/util/parallel.h"
 
 namespace {
@@ -99,9 +99,9 @@ int main(int argc, char** argv) {
   schema.dense_dim = 13;
   for (int64_t t = 0; t < tables; ++t) schema.slots.push_back({"C" + std::to_string(t), rows, t * rows, 1});
   const recsys::ModelConfig config = recsys::parse_config(config_of(bottom, top, dim), "dlrm_bench");
-  recsys::Model model(config, schema);
-  model.initialize(123);
-  recsys::Learner learner(std::move(model), config);
+  recsys::Session session(config, schema);
+  session.initialize();
+  session.set_learning_rate(0.1);
 
   std::vector<data::Batch> batches(8);
   const Tensor offsets = arange(batch_size * tables + 1);
@@ -116,10 +116,8 @@ int main(int argc, char** argv) {
         {.name = "keys", .slot_num = tables, .hotness = 1, .row_offsets = offsets, .keys = keys.reshape({-1})});
   }
 
-  int64_t step = 0;
   const auto run = [&](int64_t count) {
-    for (int64_t i = 0; i < count; ++i, ++step)
-      learner.train(batches[static_cast<size_t>(step) % batches.size()], 0.1, step + 1);
+    for (int64_t i = 0; i < count; ++i) session.step(batches[static_cast<size_t>(session.steps()) % batches.size()]);
   };
   run(10);
   std::vector<double> times;

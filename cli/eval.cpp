@@ -3,6 +3,7 @@
 #include "cli/metric_text.h"
 #include "cli/model_report.h"
 #include "tercel/data/dataset.h"
+#include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/format.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tercel/recsys/prediction.h"
+#include "tercel/recsys/evaluate.h"
 #include "tercel/util/json_impl.h"
 
 namespace tercel::cli {

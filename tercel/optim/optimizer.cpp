@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/slicing.h"
 #include "tercel/optim/apply_rule.h"
 #include "tercel/util/profile.h"
 
@@ -134,15 +136,41 @@ Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter, std::vec
                  " does not fit the parameter ", describe(parameter_));
 }
 
-void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) {
-  const ProfileRange range("update_dense", RangeKind::Op);
+void Optimizer::check_gradient(const Tensor& gradient) const {
   TERCEL_CHECK(gradient.defined() && gradient.sizes() == parameter_.sizes() && gradient.dtype() == parameter_.dtype() &&
                    gradient.is_contiguous(),
                RuntimeError, "optimizer: gradient ", describe(gradient), " does not fit parameter ",
                describe(parameter_));
+}
+
+void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) {
+  const ProfileRange range("update_dense", RangeKind::Op);
+  check_gradient(gradient);
   const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
   if (parameter_.numel() == 0 || nothing_to_do(options_.type, rate)) return;
   is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, {gradient, Tensor()});
+}
+
+void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step, Span<ElementRange> parts) {
+  const ProfileRange range("update_dense", RangeKind::Op);
+  check_gradient(gradient);
+  const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
+  TERCEL_CHECK(parameter_.dim() == 1, RuntimeError, "optimizer: expected a parameter with one dimension but got ",
+               describe(parameter_));
+  for (const ElementRange& part : parts)
+    TERCEL_CHECK(0 <= part.begin && part.begin <= part.end && part.end <= parameter_.numel(), RuntimeError,
+                 "optimizer: elements [", part.begin, ", ", part.end, ") are not in ", describe(parameter_));
+  if (nothing_to_do(options_.type, rate)) return;
+  const NoGradGuard no_grad;
+  for (const ElementRange& part : parts) {
+    if (part.begin == part.end) continue;
+    const auto of = [&part](const Tensor& whole) { return whole.narrow(0, part.begin, part.end - part.begin); };
+    parts_of_states_.clear();
+    for (const Tensor& state : states_) parts_of_states_.push_back(of(state));
+    is_finite_ &=
+        apply_rule("optimizer", rule_id(options_.type), h, of(parameter_), parts_of_states_, {of(gradient), Tensor()});
+  }
+  parts_of_states_.clear();
 }
 
 void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step) {

@@ -71,6 +71,11 @@ struct OptimizerOptions {
  */
 TERCEL_API void check_update_type(const OptimizerOptions& options, std::string_view name);
 
+/** Elements [begin, end) of a parameter. */
+struct ElementRange {
+  int64_t begin = 0, end = 0;
+};
+
 /**
  * Applies a rule to one parameter, an arena or a table, and the rule's states, each of the parameter's sizes. They are
  * updated in place; results do not depend on the number of threads, nor do elements depend on each other.
@@ -90,6 +95,8 @@ class TERCEL_API Optimizer {
    * divides by the rate, and changes nothing at a rate of 0.
    */
   void update_dense(const Tensor& gradient, double learning_rate, int64_t step);
+  /** The same on these elements only, of a parameter with one dimension; RuntimeError for a range that is not in it. */
+  void update_dense(const Tensor& gradient, double learning_rate, int64_t step, Span<ElementRange> parts);
   /** One step on the rows of a row gradient (any order, duplicates are summed); IndexError for a row out of range. */
   void update_rows(const Gradient& gradient, double learning_rate, int64_t step);
   /** The same with a UniqueRows of the caller, which several parameters may share, one after the other. */
@@ -109,9 +116,11 @@ class TERCEL_API Optimizer {
   }
 
  private:
+  void check_gradient(const Tensor& gradient) const;
+
   OptimizerOptions options_;
   Tensor parameter_;
-  std::vector<Tensor> states_;
+  std::vector<Tensor> states_, parts_of_states_;  // the latter a member only to reuse its memory
   UniqueRows unique_rows_;
   bool is_finite_ = true;
 };

@@ -90,7 +90,8 @@ Json read_sealed(const std::string& path) {
   if (format < kOldestFormat || format > kFormat) {
     const bool says = content.is_object() && content.contains("tercel_version");
     throw_error<CheckpointVersionError>({path, ": expected format ", kOldestFormat, " or ", kFormat, ", which Tercel ",
-                                         version(), " reads, but found ", printable(dump_json_line(format)), " of Tercel ",
+                                         version(), " reads, but found ", printable(dump_json_line(format)),
+                                         " of Tercel ",
                                          says ? printable(dump_json_line(content.at("tercel_version"))) : "unknown"});
   }
   return content;

@@ -1,8 +1,8 @@
 // Random seeds of a model's parts.
 //
 // Note [Seeds of parts]
-// A table, and a layer that draws masks, has a Philox seed of its own, made of the run's seed and its name. What it draws
-// depends neither on other parts nor on the order in which they are made or run.
+// A table, and a layer that draws masks, has a Philox seed of its own, made of the run's seed and its name. What it
+// draws depends neither on other parts nor on the order in which they are made or run.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/recsys/learner.h"
-#include "tercel/recsys/metrics/head_metrics.h"
+#include "tercel/recsys/evaluate.h"
+#include "tercel/recsys/model_files.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/format.h"
 
@@ -20,15 +20,6 @@ namespace {
 
 Span<float> values_of(const Tensor& contiguous) {
   return {contiguous.data<float>(), static_cast<size_t>(contiguous.numel())};
-}
-
-data::ReaderOptions reading_once(const Model& model, const ModelConfig& config) {
-  data::ReaderOptions options;
-  options.batch_size = config.solver.batchsize_eval;
-  options.num_workers = config.data.num_workers;
-  options.prefetch = config.data.prefetch;
-  options.inputs = model.sparse_inputs();
-  return options;
 }
 
 /** Name of the Data layer's tensor of dense values. */
@@ -84,22 +75,6 @@ std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& da
   return data::compare_moments(model.data, identity);
 }
 
-MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
-                      RowObserver observer) {
-  data::BatchReader reader(dataset, part, reading_once(model, config));
-  HeadMetrics metrics(model.graph().heads);
-  data::Batch batch;
-  Model::Result result;
-  int64_t rows = 0;
-  while (reader.next(batch)) {
-    model.forward(batch, /*training=*/false, /*step=*/0, result);
-    metrics.add(result.logits, batch.labels);
-    rows += batch.rows;
-    if (!observer(rows)) return {};
-  }
-  return metrics.values();
-}
-
 namespace {
 
 /** [B, heads]. */
@@ -113,7 +88,7 @@ Tensor probabilities_of(Model& model, const data::Batch& batch) {
 
 int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
   check_dataset_fits(model, dataset);
-  data::BatchReader reader(dataset, part, reading_once(model.model, model.config));
+  data::BatchReader reader(dataset, part, evaluation_reading(model.model, model.config));
   data::Batch batch;
   int64_t rows = 0;
   while (reader.next(batch)) {

@@ -1,9 +1,8 @@
-// Evaluation of trained models on a dataset, and predictions for new rows.
+// Models loaded from runs, and their predictions for new rows.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tercel/data/array_inputs.h"
@@ -46,19 +45,6 @@ TERCEL_API LoadedModel load_model(const std::string& path);
  * warning if their dense values were standardised by other moments, else nothing.
  */
 TERCEL_API std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset);
-
-/**
- * Values by name: auc, log_loss, accuracy, calibration. Of a model with several heads: auc, the mean of the heads'
- * weighted by their weights (all alike if all weights are 0), then auc/loss1 and so on of each head.
- */
-using MetricValues = std::vector<std::pair<std::string, double>>;
-
-/** Called after each batch with the number of rows done; returns whether to continue. */
-using RowObserver = FunctionRef<bool(int64_t rows)>;
-
-/** Metrics of a model on a part of a dataset; every row counts once. Empty if the observer stopped it. */
-TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part,
-                                 const ModelConfig& config, RowObserver observer);
 
 /** Receives the click probabilities of consecutive rows [rows, heads], those of a row together. */
 using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;

@@ -5,53 +5,18 @@
 #include <cmath>
 #include <new>
 
-#include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
-#include "tercel/recsys/learner.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
-#include "tercel/util/options_impl.h"
-#include "tercel/util/parallel.h"
+#include "tercel/util/json_impl.h"
 #include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
 
 namespace tercel::recsys {
 
 namespace {
-
-/** Trainer state in a checkpoint, besides tensors. */
-struct TrainerState {
-  int64_t step = 0;
-  int64_t threads = 1;
-  int64_t first_step = 0;
-  data::ReaderPosition position;
-
-  static constexpr auto fields() {
-    return std::tuple(
-        Field{"step", &TrainerState::step, "steps that were trained", at_least(0), required()},
-        Field{"threads", &TrainerState::threads, "that trained it", at_least(1)},
-        Field{"first_step", &TrainerState::first_step, "steps before the first on this data", at_least(0), required()},
-        Field{"position", &TrainerState::position, "of the reader", required()});
-  }
-};
-
-// Format 2 had the state of a generator of dropout.
-constexpr std::string_view kFormerState[] = {"generator_seed", "generator_offset"};
-
-data::ReaderOptions reader_options(const ModelConfig& config, const Model& model) {
-  data::ReaderOptions options;
-  options.batch_size = config.solver.batchsize;
-  options.epochs = config.solver.epochs_to_read();
-  options.shuffle = config.data.shuffle;
-  options.shuffle_window = config.data.shuffle_window;
-  options.seed = config.solver.seed;
-  options.num_workers = config.data.num_workers;
-  options.prefetch = config.data.prefetch;
-  options.inputs = model.sparse_inputs();
-  return options;
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -77,67 +42,70 @@ struct Trainer::State {
   ModelConfig config;
   data::Dataset dataset;
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
-  data::BatchReader reader;
+  Session session;  // not initialised if a stop was requested meanwhile
   RunFolder folder;
   std::optional<LockedFolder> lock;
   CheckpointStore checkpoints;
-  RunIdentity identity;
   std::vector<std::string> warnings;
-  bool new_train_rows = false;
-  std::optional<Checkpoint> resumed;  // until it has been read
-  std::optional<Learner> learner;     // none if a stop was requested while the model was initialised
   File metrics_file;
   MetricValues last_metrics;
-  int64_t step = 0, first_step = 0;  // first_step: those before the first on these train rows
-  int64_t checked_at = -1, evaluated_at = -1, saved_at = -1;
+  int64_t stopped_at = 0;  // step of the checkpoint of a session that is not initialised
+  int64_t evaluated_at = -1, saved_at = -1;
   bool saving = false, says_what_is_saved = false;
-  data::ReaderPosition position;  // after that step; the reader may be ahead
   Clock::time_point saved_time = Clock::now();
 
-  State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
-        Model built)
+  State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data)
       : config(cfg),
         dataset(set),
-        reader(set, data::PartName::Train, reader_options(cfg, built)),
+        session(cfg, set),
         folder(checked_folder(path)),
         lock(std::in_place, folder),
-        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
-        identity(identity_of_run(cfg, built, set)),
-        resumed(open_resumed(built, resume, new_data)),
-        position(reader.position()) {
-    if (built.initialize(cfg.solver.seed, [] { return stop_signal() == 0; })) learner.emplace(std::move(built), cfg);
+        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints) {
+    const std::optional<Checkpoint> resumed = open_resumed(resume);
+    ResumeCheck check;
+    if (resumed) check = session.check(*resumed, new_data);
+    if (session.initialize([] { return stop_signal() == 0; })) {
+      if (resumed) continue_from(*resumed, new_data);
+      return;
+    }
+    warnings.insert(warnings.end(), check.warnings.begin(), check.warnings.end());
+    if (resumed) stopped_at = saved_at = resumed->info().step;
   }
 
-  RunFolder checked_folder(const std::string& path) const {
-    TERCEL_CHECK(config.solver.batchsize <= reader.epoch_rows(), ConfigError, "solver: batchsize is ",
-                 config.solver.batchsize, " but ", dataset.folder, " has ", reader.epoch_rows(), " train rows");
+  int64_t step() const { return session.is_initialized() ? session.steps() : stopped_at; }
+
+  static RunFolder checked_folder(const std::string& path) {
     RunFolder found(path);
     TERCEL_CHECK(!exists(path) || (is_directory(path) && (list_dir(path).empty() || exists(found.lock()))), IoError,
                  printable(path), ": expected a new folder or a run folder, but the path exists and is neither");
     return found;
   }
 
-  /** The checkpoint to resume from, if there is one; throws if it is from another run. */
-  std::optional<Checkpoint> open_resumed(const Model& model, Resume resume, NewData new_data) {
+  /** The checkpoint to resume from, if there is one. */
+  std::optional<Checkpoint> open_resumed(Resume resume) {
     const auto latest = checkpoints.latest();
     TERCEL_CHECK(resume == Resume::Auto || !latest, ConfigError, folder.path(),
                  ": already contains a run, with checkpoint ", latest ? *latest : "",
                  "; continue it with --resume auto, or choose another folder");
-    auto checkpoint = open_checkpoint(folder.checkpoints(), Which::Last, Verify::Contents, warnings);
-    if (!checkpoint) return checkpoint;
-    ResumeCheck check = check_resume(checkpoint->identity(), identity, new_data, checkpoint->folder(), dataset.folder);
-    warnings.insert(warnings.end(), std::make_move_iterator(check.warnings.begin()),
-                    std::make_move_iterator(check.warnings.end()));
-    new_train_rows = check.new_train_rows;
-    checkpoint->check_fingerprint(model.fingerprint());
-    return checkpoint;
+    return open_checkpoint(folder.checkpoints(), Which::Last, Verify::Contents, warnings);
+  }
+
+  void continue_from(const Checkpoint& checkpoint, NewData new_data) {
+    for (std::string& warning : session.load(checkpoint, new_data)) warnings.push_back(std::move(warning));
+    saved_at = step();
+    const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
+    if (evaluation && evaluation->rows == data::digest_of(session.identity().data, data::PartName::Test)) {
+      evaluated_at = step();
+      for (const Evaluation::Metric& metric : evaluation->metrics) last_metrics.emplace_back(metric.name, metric.value);
+    }
   }
 
   int64_t total_steps() const {
+    const data::BatchReader& reader = session.train_reader();
     const int64_t epochs = reader.options().epochs;  // 0: unlimited
     int64_t all = 0;
     if (epochs == 0 || __builtin_mul_overflow(epochs, reader.epoch_batches(), &all) ||
-        __builtin_add_overflow(all, first_step, &all))
+        __builtin_add_overflow(all, session.first_step(), &all))
       all = INT64_MAX;
     return config.solver.max_iter > 0 ? std::min(all, config.solver.max_iter) : all;
   }
@@ -147,29 +115,16 @@ struct Trainer::State {
     metrics_file.write_all(text.data(), text.size());
   }
 
-  /** An update's NaN shows in the loss only one step later: called before evaluating or saving. */
-  void check_finite() {
-    if (checked_at == step) return;
-    learner->check_finite(step);
-    checked_at = step;
-  }
-
   void save(Observer observer) {
     if (is_saved()) return;
     const ProfileRange range("save checkpoint", RangeKind::Annotation);
-    check_finite();
+    session.check_finite();
     saving = true;
     const bool in_place = lock->is_in_place();
     const std::string removed = in_place ? std::string() : begin_again_elsewhere();
-    TrainerState state;
-    state.step = step;
-    state.threads = num_threads();
-    state.first_step = first_step;
-    state.position = position;
-    checkpoints.save({step, learner->model().fingerprint()}, identity, dump_json_line(write_options(state)),
-                     learner->files());
-    saved_at = step;
-    if (evaluated_at == step) note_evaluation();
+    session.save(checkpoints);
+    saved_at = step();
+    if (evaluated_at == saved_at) note_evaluation();
     saved_time = Clock::now();
     saving = false;
     if (!removed.empty()) {
@@ -180,20 +135,20 @@ struct Trainer::State {
     }
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
-    p.step = step;
+    p.step = step();
     p.total_steps = total_steps();
     p.path = checkpoints.latest().value_or("");
     observer(p);
   }
 
-  bool is_saved() const { return saved_at == step && lock->is_in_place() && checkpoints.latest(); }
+  bool is_saved() const { return saved_at == step() && lock->is_in_place() && checkpoints.latest(); }
 
   void note_evaluation() {
     Evaluation evaluation;
-    evaluation.rows = data::digest_of(identity.data, data::PartName::Test);
+    evaluation.rows = data::digest_of(session.identity().data, data::PartName::Test);
     for (const auto& [name, value] : last_metrics)
       if (std::isfinite(value)) evaluation.metrics.push_back({name, value});
-    checkpoints.note_evaluation(step, evaluation);
+    checkpoints.note_evaluation(step(), evaluation);
   }
 
   std::string saved_text() const {
@@ -229,7 +184,7 @@ struct Trainer::State {
   /** After an error: saves the last step if it is complete and finite; returns a message about what can be resumed. */
   std::string rescue() {
     if (says_what_is_saved) return {};
-    if (step == 0 && saved_at < 0) {
+    if (step() == 0 && saved_at < 0) {
       lock->remove();
       return {};
     }
@@ -238,7 +193,7 @@ struct Trainer::State {
       if (is_saved()) return "; " + saved_text();
       if (saving && lock->is_in_place()) {
         problem = "could not be saved";
-      } else if (!learner->is_whole()) {
+      } else if (!session.is_whole()) {
         problem = "is lost, as the error came in the middle of an update";
       } else {
         save([](const Progress&) {});
@@ -255,59 +210,25 @@ struct Trainer::State {
       if (const auto latest = checkpoints.latest()) last = str_cat({"the last checkpoint is ", printable(*latest)});
     } catch (const IoError&) {  // the folder cannot be read either
     }
-    return str_cat({"; the state after step ", step, " ", problem, "; ", last});
-  }
-
-  void resume(const Checkpoint& checkpoint) {
-    const std::string& checkpoint_folder = checkpoint.folder();
-    checkpoint.check_fingerprint(learner->model().fingerprint());
-    for (const CheckpointFile& file : learner->files()) checkpoint.read(file);
-    TrainerState state;
-    try {
-      read_options(parse_json(checkpoint.state(), checkpoint_folder, JsonErrors::Data), state, checkpoint_folder,
-                   kFormerState);
-    } catch (const ConfigError& e) {
-      throw DataError(e.what());
-    }
-    if (!new_train_rows) position = state.position;
-    reader.seek(position);
-    first_step = new_train_rows ? state.step : state.first_step;
-    step = saved_at = state.step;
-    const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
-    if (evaluation && evaluation->rows == data::digest_of(identity.data, data::PartName::Test)) {
-      evaluated_at = step;
-      for (const Evaluation::Metric& metric : evaluation->metrics) last_metrics.emplace_back(metric.name, metric.value);
-    }
-    if (state.threads != num_threads())
-      warnings.push_back(
-          str_cat({"the checkpoint was trained with ", state.threads, state.threads == 1 ? " thread" : " threads",
-                   ", this run has ", num_threads(), ": results will not be the same to the last bit"}));
-  }
-
-  bool next(data::Batch& batch) {
-    const ProfileRange range("read batch", RangeKind::Annotation);
-    return reader.next(batch);
+    return str_cat({"; the state after step ", step(), " ", problem, "; ", last});
   }
 
   TrainEnd run(Observer observer);
 
   /** False if a stop was requested before the end. */
   bool evaluate_now(Observer observer) {
-    if (evaluated_at == step || dataset.test.rows() == 0) return true;
-    const ProfileRange range("evaluate", RangeKind::Annotation);
-    check_finite();
-    MetricValues metrics =
-        evaluate(learner->model(), dataset, data::PartName::Test, config, [](int64_t) { return stop_signal() == 0; });
+    if (evaluated_at == step() || !session.has_test_rows()) return true;
+    MetricValues metrics = session.evaluate([](int64_t) { return stop_signal() == 0; });
     if (metrics.empty()) return false;
     last_metrics = std::move(metrics);
-    evaluated_at = step;
-    Json line = {{"kind", "evaluation"}, {"step", step}};
+    evaluated_at = step();
+    Json line = {{"kind", "evaluation"}, {"step", step()}};
     for (const auto& [name, value] : last_metrics) line[name] = value;
     write_metrics(line);
-    if (saved_at == step) note_evaluation();
+    if (saved_at == step()) note_evaluation();
     Progress p;
     p.kind = Progress::Kind::Evaluation;
-    p.step = step;
+    p.step = step();
     p.total_steps = total_steps();
     p.metrics = last_metrics;
     observer(p);
@@ -317,21 +238,14 @@ struct Trainer::State {
 
 Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
                  NewData new_data)
-    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, Model(config, dataset.schema))) {
+    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data)) {
   State& s = *state_;
-  if (!s.learner) {
-    if (s.resumed) s.step = s.saved_at = s.resumed->info().step;
-    return;
-  }
-  if (s.resumed) {
-    s.resume(*s.resumed);
-    s.resumed.reset();
-    s.checkpoints.set_aside_after(s.step);
-  }
+  if (!s.session.is_initialized()) return;
+  if (s.saved_at >= 0) s.checkpoints.set_aside_after(s.saved_at);
   s.folder.remove_stale_files();
   s.folder.write_config(config);
   s.folder.write_description(dataset);
-  s.folder.forget_metrics_after(s.step);
+  s.folder.forget_metrics_after(s.step());
   s.metrics_file = File::append(s.folder.metrics());
   s.lock->keep();
 }
@@ -349,14 +263,14 @@ TrainEnd Trainer::run(Observer observer) {
 }
 
 TrainEnd Trainer::State::run(Observer observer) {
-  if (!learner) {
+  if (!session.is_initialized()) {
     lock->remove();
     return TrainEnd::Stopped;
   }
   const SolverOptions& solver = config.solver;
-  const int64_t total = total_steps(), per_epoch = reader.epoch_batches();
+  const int64_t total = total_steps(), per_epoch = session.train_reader().epoch_batches();
   const auto due = [&](int64_t interval) {
-    return interval > 0 ? step % interval == 0 : (step - first_step) % per_epoch == 0;
+    return interval > 0 ? step() % interval == 0 : (step() - session.first_step()) % per_epoch == 0;
   };
   const Clock::time_point start = Clock::now();
   constexpr double kObserveSeconds = 0.1;
@@ -364,49 +278,46 @@ TrainEnd Trainer::State::run(Observer observer) {
     double seconds = 0, loss_sum = 0;
     int64_t rows = 0, steps = 0;
   } observed, written;  // since the observer was last called, and since the last line was written
-  int64_t rows = 0;
-  data::Batch batch;
+  const int64_t rows_before = session.rows();
   while (true) {
     // Before the step and not after it, so that a run resumed after a stop during an evaluation repeats it.
-    if (step > 0) {
+    if (step() > 0) {
       // Saved first, so that an error in the evaluation does not lose the training.
       if (due(solver.checkpoint_interval > 0 ? solver.checkpoint_interval : solver.eval_interval)) save(observer);
       if (due(solver.eval_interval) && !evaluate_now(observer)) break;
     }
     const bool long_ago =
-        step > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
-    if ((step > 0 && take_save_request()) || long_ago) save(observer);
-    if (stop_signal() != 0 || step >= total || !next(batch)) break;
-    const double loss = learner->train(batch, optim::learning_rate(solver, step + 1), step + 1);
-    ++step;
-    position = reader.position();
-    rows += batch.rows;
+        step() > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
+    if ((step() > 0 && take_save_request()) || long_ago) save(observer);
+    const double rate = session.learning_rate();
+    if (stop_signal() != 0 || step() >= total || !session.step()) break;
+    const int64_t rows = session.rows() - rows_before;
     const double now = seconds_since(start);
     for (auto* since : {&observed, &written}) {
-      since->loss_sum += loss;
+      since->loss_sum += double{session.loss()};
       ++since->steps;
     }
-    if (now - observed.seconds >= kObserveSeconds || step == total) {
+    if (now - observed.seconds >= kObserveSeconds || step() == total) {
       Progress p;
-      p.step = step;
+      p.step = step();
       p.total_steps = total;
       p.rows = rows;
       p.seconds = now;
       p.loss = observed.loss_sum / static_cast<double>(observed.steps);
-      p.learning_rate = optim::learning_rate(solver, step);
+      p.learning_rate = rate;
       observer(p);
       observed = {now, 0, rows, 0};
     }
-    if (now - written.seconds >= solver.display_seconds || step == total) {
+    if (now - written.seconds >= solver.display_seconds || step() == total) {
       write_metrics({{"kind", "train"},
-                     {"step", step},
+                     {"step", step()},
                      {"loss", written.loss_sum / static_cast<double>(written.steps)},
-                     {"learning_rate", optim::learning_rate(solver, step)},
+                     {"learning_rate", rate},
                      {"samples_per_second", static_cast<double>(rows - written.rows) / (now - written.seconds)}});
       written = {now, 0, rows, 0};
     }
   }
-  if (step == 0 && saved_at < 0) {  // stopped before anything was trained
+  if (step() == 0 && saved_at < 0) {  // stopped before anything was trained
     lock->remove();
     return TrainEnd::Stopped;
   }
@@ -417,11 +328,13 @@ TrainEnd Trainer::State::run(Observer observer) {
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 
-Model& Trainer::model() {
-  TERCEL_CHECK(state_->learner, RuntimeError, "trainer: a stop was requested while the model was initialised");
-  return state_->learner->model();
+Session& Trainer::session() {
+  TERCEL_CHECK(state_->session.is_initialized(), RuntimeError,
+               "trainer: a stop was requested while the model was initialised");
+  return state_->session;
 }
-int64_t Trainer::step() const { return state_->step; }
+Model& Trainer::model() { return session().model(); }
+int64_t Trainer::step() const { return state_->step(); }
 std::optional<std::string> Trainer::last_checkpoint() const { return state_->checkpoints.latest(); }
 const MetricValues& Trainer::last_metrics() const { return state_->last_metrics; }
 const std::vector<std::string>& Trainer::warnings() const { return state_->warnings; }

@@ -1,4 +1,4 @@
-// Training of a model on a dataset, from the beginning or from a checkpoint.
+// Training of a model on a dataset in a run folder, from the beginning or from a checkpoint.
 #pragma once
 
 #include <array>
@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "tercel/data/dataset.h"
+#include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
-#include "tercel/recsys/prediction.h"
 #include "tercel/recsys/run_identity.h"
+#include "tercel/recsys/session.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/function_ref.h"
 
@@ -43,7 +44,7 @@ constexpr auto enum_names(Resume) {
 enum class TrainEnd : uint8_t { Done, Stopped };
 
 /**
- * A model in training: model, optimizers, reader and checkpoints of one run folder.
+ * The policy of a run: when the steps of a Session are evaluated, saved, reported and ended, in one run folder.
  *
  * The folder holds config.json, trained_on.json (and the dataset's vocabulary), metrics.jsonl and checkpoints/. The
  * same seed, threads and data give the same bits, in one run or in several that continue each other.
@@ -70,6 +71,8 @@ class TERCEL_API Trainer {
    */
   TrainEnd run(Observer observer);
   /** RuntimeError if it was not initialised, because a stop was requested. */
+  Session& session();
+  /** That of the session. */
   Model& model();
   int64_t step() const;
   /** Folder of the last checkpoint of the run; none before the first. */

@@ -9,6 +9,7 @@
 
 #include "tercel/core/dispatch.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
@@ -177,6 +178,51 @@ TEST_F(Optimizers, RowStepIsDenseStepBitForBit) {
         for (const std::string& result : results)
           ASSERT_EQ(result, results[0]) << to_string(rule) << " " << to_string(dtype) << " dim " << dim;
       }
+}
+
+TEST_F(Optimizers, StepsOnPartsAreThoseOfTheWhole) {
+  constexpr int64_t kElements = 1000;
+  const std::vector<ElementRange> parts = {{0, 3}, {16, 16}, {17, 500}, {992, kElements}};
+  for (const Rule rule : kRules) {
+    SCOPED_TRACE(to_string(rule));
+    const Tensor start = random({kElements}, kFloat32, -1, 1, 3);
+    const Tensor whole = start.clone(), some = start.clone();
+    Optimizer all(options_of(rule), whole), partial(options_of(rule), some);
+    for (int64_t step = 1; step <= 3; ++step) {
+      const Tensor gradient = random({kElements}, kFloat32, -2, 2, 10 + static_cast<uint64_t>(step));
+      all.update_dense(gradient, 0.1, step);
+      partial.update_dense(gradient, 0.1, step, parts);
+    }
+    std::vector<Tensor> found = partial.states(), expected = all.states();
+    found.push_back(some);
+    expected.push_back(whole);
+    Optimizer untouched(options_of(rule), start);
+    std::vector<Tensor> before = untouched.states();
+    before.push_back(start);
+    for (size_t t = 0; t < found.size(); ++t) {
+      const std::vector<double> now = values_of(found[t]), moved = values_of(expected[t]), old = values_of(before[t]);
+      for (int64_t i = 0; i < kElements; ++i) {
+        const bool in_part = std::any_of(parts.begin(), parts.end(),
+                                         [i](const ElementRange& part) { return part.begin <= i && i < part.end; });
+        const auto e = static_cast<size_t>(i);
+        ASSERT_EQ(now[e], in_part ? moved[e] : old[e]) << "tensor " << t << ", element " << i;
+      }
+    }
+    const std::string state = bytes_of(some, partial);
+    const Tensor gradient = ones({kElements});
+    partial.update_dense(gradient, 0.1, 4, {});
+    for (const ElementRange& part : {ElementRange{-1, 3}, {5, 4}, {0, kElements + 1}})
+      TERCEL_EXPECT_THROW(partial.update_dense(gradient, 0.1, 4, {ElementRange{0, 8}, part}), RuntimeError,
+                          str_cat({"optimizer: elements [", part.begin, ", ", part.end, ") are not in "}));
+    EXPECT_EQ(bytes_of(some, partial), state);
+    EXPECT_TRUE(partial.is_finite());
+    partial.update_dense(mul(gradient, INFINITY), 0.1, 4, {ElementRange{40, 41}});
+    EXPECT_FALSE(partial.is_finite()) << "what is stored is looked at";
+  }
+  const Tensor square = ones({4, 4});
+  Optimizer optimizer(options_of(Rule::Sgd), square);
+  TERCEL_EXPECT_THROW(optimizer.update_dense(ones({4, 4}), 0.1, 1, {ElementRange{0, 8}}), RuntimeError,
+                      "expected a parameter with one dimension");
 }
 
 TEST_F(OptimizerThreads, ResultsDoNotDependOnThreads) {

@@ -8,8 +8,7 @@
 #include <set>
 
 #include "tercel/core/allocator.h"
-#include "tercel/data/batch_reader.h"
-#include "tercel/recsys/learner.h"
+#include "tercel/recsys/session.h"
 #include "tercel/util/sanitizers_impl.h"
 #include "tests/recsys/training_data.h"
 
@@ -57,31 +56,27 @@ std::string describe(const Call& call) {
 }
 
 /** Runs steps of a preset on its batches; reports allocations of steps after the fifth. */
-void expect_no_allocation(const ModelConfig& config, const data::Dataset& dataset) {
-  Model model(config, dataset.schema);
-  model.initialize(1);
-  data::ReaderOptions options;
-  options.batch_size = config.solver.batchsize;
-  options.epochs = 0;
-  options.inputs = model.sparse_inputs();
-  data::BatchReader reader(dataset, data::PartName::Train, options);
-  Learner learner(std::move(model), config);
-  data::Batch batch;
+void expect_no_allocation(ModelConfig config, const data::Dataset& dataset,
+                          const std::vector<std::string>& frozen = {}) {
+  config.solver.epochs = 0;
+  config.solver.max_iter = 1000;  // the reader has no end
+
+  Session session(config, dataset);
+  session.initialize();
+  session.freeze(frozen);
   Call first;
   first.depth = ::backtrace(first.frames, kMaxFrames);  // its first call loads a library
 
   constexpr int64_t kWarmSteps = 5, kSteps = 40;
   for (int64_t step = 1; step <= kWarmSteps; ++step) {
-    ASSERT_TRUE(reader.next(batch));
-    learner.train(batch, 0.01, step);
+    ASSERT_TRUE(session.step());
   }
   const AllocatorStats before = cpu_allocator_stats();
   watch.news = 0;
   watch.count = 0;
   for (int64_t step = kWarmSteps + 1; step <= kWarmSteps + kSteps; ++step) {
     watch.on = true;
-    const bool more = reader.next(batch);
-    learner.train(batch, 0.01, step);
+    const bool more = session.step();
     watch.on = false;
     ASSERT_TRUE(more);
   }
@@ -118,7 +113,9 @@ TEST(StepAllocation, NoneWithShortBatchesAndState) {
   const data::Dataset dataset = test::small_dataset(root, 300);  // 225 train rows: every fourth batch is short
   for (const char* rule : {"SGD", "MomentumSGD", "Adam", "AdaGrad", "Ftrl"}) {
     SCOPED_TRACE(rule);
-    expect_no_allocation(test::stateful_config({std::string("optimizer.type=") + rule}), dataset);
+    const ModelConfig config = test::stateful_config({std::string("optimizer.type=") + rule});
+    expect_no_allocation(config, dataset);
+    expect_no_allocation(config, dataset, {"normal", "e1"});
   }
 }
 

@@ -6,12 +6,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
-#include "tercel/recsys/learner.h"
+#include "tercel/recsys/prediction.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -182,56 +181,6 @@ TEST(TrainerFaults, AStopWhileTablesAreInitialisedEndsThat) {
   EXPECT_FALSE(exists(root / "run"));
   stop_in_first_table("five", Resume::Auto);
   EXPECT_EQ(differences(before, root.tree()), "");
-}
-
-TEST(TrainerFaults, LackOfMemoryNamesTheLayerAndTheBatch) {
-  const CleanProcess clean;
-  set_num_threads(1);
-  const TemporaryFolder root;
-  const data::Dataset dataset = small_dataset(root, 400);
-  const ModelConfig config = stateful_config();
-  Model model(config, dataset.schema);
-  model.initialize(1);
-  data::ReaderOptions options;
-  options.batch_size = 64;
-  options.inputs = model.sparse_inputs();
-  data::Batch batch;
-  {
-    // Its threads would allocate further batches.
-    data::BatchReader reader(dataset, data::PartName::Train, options);
-    ASSERT_TRUE(reader.next(batch));
-  }
-  Learner learner(std::move(model), config);
-  learner.train(batch, 0.01, 1);
-  tercel::test::FailingAllocator allocator;
-  const tercel::test::ScopedAllocator scope(allocator);
-  // The messages without the place in the allocator.
-  const auto failures = [&](const std::function<void()>& f) {
-    std::set<std::string> found;
-    for (int64_t n = 1;; ++n) {
-      allocator.fail_call(n);
-      try {
-        f();
-      } catch (const OutOfMemoryError& e) {
-        const std::string text = e.what();
-        EXPECT_NE(text.find("out of memory: this was call"), std::string::npos) << text;
-        found.insert(text.substr(0, text.find(": a batch of")) + " |" + text.substr(text.rfind(';') + 1));
-        EXPECT_NE(text.find(": a batch of 64 rows: "), std::string::npos) << text;
-        continue;
-      }
-      allocator.fail_call(0);
-      return found;
-    }
-  };
-  const std::string train = " | a smaller solver.batchsize needs less memory";
-  const std::string eval = " | a smaller solver.batchsize_eval needs less memory";
-  const std::set<std::string> in_eval = failures([&] { learner.model().forward(batch, /*training=*/false); });
-  EXPECT_TRUE(in_eval.contains("[LocalizedSlotSparseEmbeddingHash e1]" + eval)) << testing::PrintToString(in_eval);
-  EXPECT_TRUE(in_eval.contains("[MLP logit]" + eval)) << testing::PrintToString(in_eval);
-  for (const std::string& text : in_eval) EXPECT_TRUE(text.starts_with("[") && text.ends_with(eval)) << text;
-  const std::set<std::string> in_train = failures([&] { learner.train(batch, 0.01, 2); });
-  EXPECT_TRUE(in_train.contains("[MLP logit]" + train)) << testing::PrintToString(in_train);
-  EXPECT_TRUE(in_train.contains("backward" + train)) << testing::PrintToString(in_train);
 }
 
 /** Starts another trainer in the moment before one takes the lock. */

@@ -46,8 +46,7 @@ Tensor drop(const Tensor& x, double p, const MaskStart& start) {
   loop.scale = 1 / (1 - p);
   const auto kernel = dropout_kernels[x.device()];
   const int64_t groups = loop.n == 0 ? 0 : ceil_div(loop.skip + loop.n, kDropoutGroup);
-  parallel_for(0, groups, kGrainGroups,
-               [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+  parallel_for(0, groups, kGrainGroups, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
   return to(out, x.dtype());
 }
 

@@ -18,10 +18,10 @@ struct DropoutLoop {
   void* out;
   int64_t n;
   uint64_t seed, stream;
-  uint64_t block;         ///< number of the first group's first block
-  int64_t skip;           ///< words of the first group that come before element 0; below kDropoutGroup
-  uint32_t threshold;     ///< elements whose word is below this are dropped
-  double scale;           ///< for the elements that are kept
+  uint64_t block;      ///< number of the first group's first block
+  int64_t skip;        ///< words of the first group that come before element 0; below kDropoutGroup
+  uint32_t threshold;  ///< elements whose word is below this are dropped
+  double scale;        ///< for the elements that are kept
 };
 /** Groups [begin, end): element 64 g + 16 w + b - skip takes word w of block 16 g + b. */
 using DropoutFn = void(const DropoutLoop& loop, int64_t begin, int64_t end);

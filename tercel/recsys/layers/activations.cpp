@@ -25,7 +25,8 @@ void Sigmoid::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const For
   tops[0] = sigmoid(bottoms[0]);
 }
 
-Dropout::Dropout(const Options& options, BuildContext& context) : Layer(context), name_(context.name), rate_(options.rate) {
+Dropout::Dropout(const Options& options, BuildContext& context)
+    : Layer(context), name_(context.name), rate_(options.rate) {
   add_top(only_input(context));
 }
 void Dropout::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {

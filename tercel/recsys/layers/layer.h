@@ -38,9 +38,9 @@ struct ForwardContext {
 };
 
 // Note [Masks]
-// A mask, as of dropout, is a function of (seed, layer, step, row of the step, column): the layer's seed (Note [Seeds of
-// parts]) and, as the stream, the step. No generator's state is saved with a model, a pass can be repeated, and ranks
-// that have parts of a batch have the parts of its mask.
+// A mask, as of dropout, is a function of (seed, layer, step, row of the step, column): the layer's seed (Note [Seeds
+// of parts]) and, as the stream, the step. No generator's state is saved with a model, a pass can be repeated, and
+// ranks that have parts of a batch have the parts of its mask.
 
 // Note [Rows of samples]
 // Most layers treat each row of the batch alike. A layer may also fold a dimension of its input into the rows, so that

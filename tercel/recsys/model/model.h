@@ -26,8 +26,8 @@ class TERCEL_API Model {
   Model& operator=(Model&&) noexcept;
 
   /**
-   * Allocates parameters, tables and the tables' optimizer states, and draws their initial values. The seed is also that
-   * of masks.
+   * Allocates parameters, tables and the tables' optimizer states, and draws their initial values. The seed is also
+   * that of masks.
    */
   void initialize(uint64_t seed);
   /** The same while go_on() is true, which is asked regularly; false if it ended early: the model is not usable then.

@@ -1,0 +1,43 @@
+#include "tercel/recsys/model_files.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+/** Adds the parameters' parts of an arena-sized tensor, under their names. */
+void add_parts(CheckpointFile& file, const nn::ParameterArena& arena, const Tensor& all, const std::string& suffix) {
+  for (const auto& entry : arena.entries())
+    file.tensors.push_back(
+        {entry.name + suffix,
+         Tensor(make_intrusive<TensorImpl>(all.storage(), all.dtype(), IntSpan(entry.sizes),
+                                           contiguous_strides(entry.sizes), all.storage_offset() + entry.offset))});
+}
+
+}  // namespace
+
+CheckpointFile dense_file(Model& model) {
+  CheckpointFile file{"dense", {}};
+  add_parts(file, model.parameters(), model.parameters().weights(), "");
+  for (const auto& [name, tensor] : model.buffers()) file.tensors.push_back({name, tensor});
+  return file;
+}
+
+std::string table_file(size_t table) { return "table-" + std::to_string(table); }
+
+std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer& dense) {
+  std::vector<CheckpointFile> files{dense_file(model)};
+  const auto dense_names = optim::Optimizer::state_names(dense.options().type);
+  for (size_t i = 0; i < dense_names.size(); ++i)
+    add_parts(files[0], model.parameters(), dense.states()[i], std::string("/") + dense_names[i]);
+  const EmbeddingCollection& embeddings = model.embeddings();
+  for (size_t t = 0; t < embeddings.tables().size(); ++t) {
+    const EmbeddingTable& table = *embeddings.tables()[t];
+    CheckpointFile& file = files.emplace_back(CheckpointFile{table_file(t), {{table.name(), table.weight()}}});
+    const auto names = optim::Optimizer::state_names(embeddings.optimizer(t).type);
+    for (size_t i = 0; i < names.size(); ++i)
+      file.tensors.push_back({table.name() + "/" + names[i], table.store().states()[i]});
+  }
+  return files;
+}
+
+}  // namespace tercel::recsys

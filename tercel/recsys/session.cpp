@@ -1,0 +1,351 @@
+#include "tercel/recsys/session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/recsys/freezing_impl.h"
+#include "tercel/recsys/model/batch_memory_impl.h"
+#include "tercel/recsys/model_files.h"
+#include "tercel/util/format.h"
+#include "tercel/util/options_impl.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr double kSchedule = -1;  // in place of a rate
+
+/** State in a checkpoint, besides tensors. */
+struct SessionState {
+  int64_t step = 0;
+  int64_t threads = 1;
+  int64_t first_step = 0;
+  double learning_rate = kSchedule;
+  std::vector<std::string> frozen;
+  data::ReaderPosition position;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"step", &SessionState::step, "steps that were trained", at_least(0), required()},
+        Field{"threads", &SessionState::threads, "that trained it", at_least(1)},
+        Field{"first_step", &SessionState::first_step, "steps before the first on this data", at_least(0), required()},
+        Field{"learning_rate", &SessionState::learning_rate, "that was set; -1: by the schedule", at_least(kSchedule)},
+        Field{"frozen", &SessionState::frozen, "layers that are not trained"},
+        Field{"position", &SessionState::position, "of the reader", required()});
+  }
+};
+// Format 2 had the state of a generator of dropout.
+constexpr std::string_view kFormerState[] = {"generator_seed", "generator_offset"};
+
+SessionState read_state(const Checkpoint& checkpoint, const Graph& graph) {
+  SessionState state;
+  try {
+    read_options(parse_json(checkpoint.state(), checkpoint.folder(), JsonErrors::Data), state, checkpoint.folder(),
+                 kFormerState);
+    TERCEL_CHECK(state.learning_rate == kSchedule || state.learning_rate >= 0, ConfigError, checkpoint.folder(),
+                 ": learning_rate: expected -1 or a rate that is not negative, found ", state.learning_rate);
+  } catch (const ConfigError& e) {
+    throw DataError(e.what());
+  }
+  try {
+    check_names_of_parameters(graph, state.frozen);
+  } catch (const ConfigError& e) {
+    throw_error<DataError>({checkpoint.folder(), ": ", e.what()});
+  }
+  return state;
+}
+
+data::ReaderOptions train_reading(const ModelConfig& config, const Model& model) {
+  data::ReaderOptions options;
+  options.batch_size = config.solver.batchsize;
+  options.epochs = config.solver.epochs_to_read();
+  options.shuffle = config.data.shuffle;
+  options.shuffle_window = config.data.shuffle_window;
+  options.seed = config.solver.seed;
+  options.num_workers = config.data.num_workers;
+  options.prefetch = config.data.prefetch;
+  options.inputs = model.sparse_inputs();
+  return options;
+}
+
+data::Dataset described_by(const data::Schema& schema) {
+  data::Dataset dataset;
+  dataset.schema = schema;
+  return dataset;
+}
+
+bool all_finite(const Tensor& t) {
+  // In parts, so that a large table does not need a flag for each element at once.
+  constexpr int64_t kPart = int64_t{1} << 20;
+  const Tensor flat = t.flatten();
+  for (int64_t start = 0; start < flat.numel(); start += kPart)
+    if (!all(isfinite(flat.narrow(0, start, std::min(kPart, flat.numel() - start)))).item<bool>()) return false;
+  return true;
+}
+
+}  // namespace
+
+Session::Session(const ModelConfig& config, const data::Dataset& described, Model model)
+    : config_(config), model_(std::move(model)), identity_(identity_of_run(config, model_, described)) {}
+
+Session::Session(const ModelConfig& config, const data::Schema& schema)
+    : Session(config, described_by(schema), Model(config, schema)) {}
+
+Session::Session(const ModelConfig& config, const data::Dataset& dataset)
+    : Session(config, dataset, Model(config, dataset.schema)) {
+  dataset_folder_ = dataset.folder;
+  train_reader_ = std::make_unique<data::BatchReader>(dataset, data::PartName::Train, train_reading(config, model_));
+  TERCEL_CHECK(config.solver.batchsize <= train_reader_->epoch_rows(), ConfigError, "solver: batchsize is ",
+               config.solver.batchsize, " but ", dataset.folder, " has ", train_reader_->epoch_rows(), " train rows");
+  if (dataset.test.rows() > 0)
+    test_reader_ =
+        std::make_unique<data::BatchReader>(dataset, data::PartName::Test, evaluation_reading(model_, config));
+  position_ = train_reader_->position();
+}
+
+Session::~Session() = default;
+
+void Session::initialize() {
+  initialize([] { return true; });
+}
+
+bool Session::initialize(FunctionRef<bool()> go_on) {
+  if (!model_.initialize(config_.solver.seed, go_on)) return false;
+  for (const auto& [name, buffer] : model_.buffers()) {
+    buffers_.push_back(buffer);
+    kept_buffers_.push_back(empty_like(buffer));
+  }
+  trained_ = freeze_parameters(model_, frozen_);
+  dense_.emplace(config_.optimizer, model_.parameters().weights());
+  return true;
+}
+
+const data::BatchReader& Session::train_reader() const {
+  check_dataset("train_reader");
+  return *train_reader_;
+}
+
+void Session::check_dataset(const char* function) const {
+  TERCEL_CHECK(train_reader_, RuntimeError, "session: ", function, ": there is no dataset, only a schema");
+}
+
+void Session::check_between_steps(const char* function) const {
+  TERCEL_CHECK(is_initialized(), RuntimeError, "session: ", function, ": the model is not initialised");
+  TERCEL_CHECK(phase_ != Phase::Changing, RuntimeError, "session: ", function,
+               ": an error in an update or in load() left the state incomplete; load a checkpoint");
+  TERCEL_CHECK(phase_ == Phase::Whole, RuntimeError, "session: ", function, ": step ", steps_ + 1,
+               " has gradients but no update; call update() or discard() first");
+}
+
+void Session::check_gradients(const char* function) const {
+  TERCEL_CHECK(phase_ == Phase::Gradients, RuntimeError, "session: ", function, ": there are no gradients of a step");
+}
+
+bool Session::step() {
+  check_dataset("step");
+  check_between_steps("step");
+  {
+    const ProfileRange range("read batch", RangeKind::Annotation);
+    if (!train_reader_->next(batch_)) return false;
+  }
+  step(batch_);
+  position_ = train_reader_->position();
+  return true;
+}
+
+void Session::step(const data::Batch& batch) {
+  forward_backward(batch);
+  try {
+    reduce();
+  } catch (...) {
+    discard();
+    throw;
+  }
+  update();
+}
+
+void Session::forward_backward(const data::Batch& batch) {
+  check_between_steps("forward_backward");
+  const EnableGradGuard guard;
+  model_.parameters().zero_gradients();
+  keep_buffers();
+  try {
+    const Tensor loss = forward(batch);
+    const ProfileRange range("backward", RangeKind::Annotation);
+    if (loss.requires_grad())  // else everything is frozen
+      name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
+  } catch (...) {
+    restore_buffers();
+    model_.embeddings().clear_gradients();
+    throw;
+  }
+  pending_rows_ = batch.rows;
+  phase_ = Phase::Gradients;
+}
+
+/** Loss of a batch; NumericError if it is not finite. */
+Tensor Session::forward(const data::Batch& batch) {
+  const ProfileRange range("forward", RangeKind::Annotation);
+  const int64_t step = steps_ + 1;
+  model_.forward(batch, /*training=*/true, step, result_);
+  Tensor loss = std::move(result_.loss);
+  result_.logits.clear();
+  TERCEL_CHECK(loss.defined(), RuntimeError, "session: step ", step, ": the batch has no labels");
+  loss_ = loss.item<float>();
+  if (!std::isfinite(loss_)) {
+    restore_buffers();  // so that the pass is repeated with the same statistics
+    throw_error<NumericError>({"step ", step, ": the loss is ", std::isnan(loss_) ? "NaN" : "infinite",
+                               "; the first layer that gives a NaN or an infinity is ",
+                               model_.first_nonfinite_layer(batch, step)});
+  }
+  return loss;
+}
+
+void Session::reduce() {
+  // One process: its gradients are all there are. Those of ranks will be added here, in the arena and in the tables.
+}
+
+void Session::update() {
+  check_gradients("update");
+  const ProfileRange range("update", RangeKind::Annotation);
+  const double rate = learning_rate();
+  phase_ = Phase::Changing;
+  name_batch_without_memory([] { return "update"; }, pending_rows_, /*training=*/true,
+                            [&] {
+                              dense_->update_dense(model_.parameters().gradients(), rate, steps_ + 1, trained_);
+                              model_.embeddings().update(rate, steps_ + 1);
+                            });
+  phase_ = Phase::Whole;
+  ++steps_;
+  rows_ += pending_rows_;
+}
+
+void Session::discard() {
+  check_gradients("discard");
+  restore_buffers();
+  model_.embeddings().clear_gradients();
+  phase_ = Phase::Whole;
+}
+
+void Session::keep_buffers() {
+  for (size_t i = 0; i < buffers_.size(); ++i) copy_(kept_buffers_[i], buffers_[i]);
+}
+
+void Session::restore_buffers() {
+  for (size_t i = 0; i < buffers_.size(); ++i) copy_(buffers_[i], kept_buffers_[i]);
+}
+
+MetricValues Session::evaluate(RowObserver observer) {
+  TERCEL_CHECK(test_reader_, RuntimeError, "session: evaluate: there are no test rows");
+  check_finite();
+  const ProfileRange range("evaluate", RangeKind::Annotation);
+  test_reader_->rewind();
+  MetricValues metrics = recsys::evaluate(model_, *test_reader_, observer);
+  test_reader_->rewind();  // it keeps no batches until the next time
+  return metrics;
+}
+
+void Session::check_finite() {
+  check_between_steps("check_finite");
+  if (checked_at_ == steps_) return;
+  const NoGradGuard guard;
+  const auto check = [this](const std::string& name, const Tensor& tensor) {
+    TERCEL_CHECK(!tensor.is_floating_point() || all_finite(tensor), NumericError, "step ", steps_, ": its update made ",
+                 name, " NaN or infinite");
+  };
+  if (dense_->is_finite() && model_.embeddings().is_finite()) {
+    // The update kernels check everything except the buffers that forward passes change.
+    for (const auto& [name, buffer] : model_.buffers()) check(name, buffer);
+  } else {
+    for (const CheckpointFile& file : training_files(model_, *dense_))
+      for (const io::NamedTensor& t : file.tensors) check(t.name, t.tensor);
+  }
+  checked_at_ = steps_;
+}
+
+void Session::save(CheckpointStore& store) {
+  check_dataset("save");
+  check_finite();
+  SessionState state;
+  state.step = steps_;
+  state.threads = num_threads();
+  state.first_step = first_step_;
+  state.learning_rate = fixed_rate_.value_or(kSchedule);
+  state.frozen.assign(frozen_.begin(), frozen_.end());
+  state.position = position_;
+  store.save({steps_, model_.fingerprint()}, identity_, dump_json_line(write_options(state)),
+             training_files(model_, *dense_));
+}
+
+ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const {
+  check_dataset("load");
+  ResumeCheck check = check_resume(checkpoint.identity(), identity_, new_data, checkpoint.folder(), dataset_folder_);
+  checkpoint.check_fingerprint(model_.fingerprint());
+  return check;
+}
+
+std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new_data) {
+  TERCEL_CHECK(is_initialized(), RuntimeError, "session: load: the model is not initialised");
+  ResumeCheck check = this->check(checkpoint, new_data);
+  const SessionState state = read_state(checkpoint, model_.graph());
+  if (phase_ == Phase::Gradients) discard();
+  phase_ = Phase::Changing;
+  for (const CheckpointFile& file : training_files(model_, *dense_)) checkpoint.read(file);
+  if (check.new_train_rows)
+    train_reader_->rewind();
+  else
+    train_reader_->seek(state.position);
+  position_ = train_reader_->position();
+  first_step_ = check.new_train_rows ? state.step : state.first_step;
+  steps_ = state.step;
+  checked_at_ = -1;
+  set_frozen({state.frozen.begin(), state.frozen.end()});
+  fixed_rate_.reset();
+  if (state.learning_rate != kSchedule) fixed_rate_ = state.learning_rate;
+  phase_ = Phase::Whole;
+  if (state.threads != num_threads())
+    check.warnings.push_back(
+        str_cat({"the checkpoint was trained with ", state.threads, state.threads == 1 ? " thread" : " threads",
+                 ", this run has ", num_threads(), ": results will not be the same to the last bit"}));
+  return check.warnings;
+}
+
+double Session::learning_rate() const {
+  return fixed_rate_ ? *fixed_rate_ : optim::learning_rate(config_.solver, steps_ + 1);
+}
+
+void Session::set_learning_rate(double rate) {
+  TERCEL_CHECK(std::isfinite(rate) && rate >= 0, ConfigError,
+               "learning rate: expected a finite number that is not negative, got ", rate);
+  fixed_rate_ = rate;
+}
+
+void Session::freeze(Span<std::string> names) {
+  check_names_of_parameters(model_.graph(), names);
+  std::set<std::string> all = frozen_;
+  all.insert(names.begin(), names.end());
+  set_frozen(std::move(all));
+}
+
+void Session::unfreeze(Span<std::string> names) {
+  check_names_of_parameters(model_.graph(), names);
+  std::set<std::string> all = frozen_;
+  for (const std::string& name : names) all.erase(name);
+  set_frozen(std::move(all));
+}
+
+void Session::set_frozen(std::set<std::string> names) {
+  TERCEL_CHECK(is_initialized(), RuntimeError, "session: freeze: the model is not initialised");
+  trained_ = freeze_parameters(model_, names);
+  frozen_ = std::move(names);
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,173 @@
+// A model in training: model, optimizers and readers, without a policy of when to evaluate, save or stop.
+//
+// Trainer is such a policy; a program may be another:
+//
+//   Session session(config, dataset);
+//   session.initialize();
+//   while (session.step()) {
+//     if (session.steps() % 1000 == 0) session.evaluate(...);
+//   }
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/dataset.h"
+#include "tercel/optim/optimizer.h"
+#include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/evaluate.h"
+#include "tercel/recsys/model/config.h"
+#include "tercel/recsys/model/model.h"
+#include "tercel/recsys/run_identity.h"
+#include "tercel/util/function_ref.h"
+
+namespace tercel::recsys {
+
+/**
+ * The state after a number of steps, and the steps. A step is a function of that state, its batch and its number; the
+ * order of rows is one of seed and epoch, so that a session that loads a checkpoint continues with the same bits.
+ *
+ * A step has three phases: forward and backward, reduction of the gradients of all ranks, update. step() runs them; who
+ * calls them one by one may look at gradients in between.
+ */
+class TERCEL_API Session {
+ public:
+  /**
+   * Builds the graph and opens the readers of the train part and, if it has rows, of the test part. Nothing large is
+   * allocated before initialize(). ConfigError, DataError or IoError.
+   */
+  Session(const ModelConfig& config, const data::Dataset& dataset);
+  /** For batches of the caller's with rows of this schema: without readers and checkpoints. ConfigError. */
+  Session(const ModelConfig& config, const data::Schema& schema);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /** Allocates parameters, tables and states, and draws initial values from solver.seed. OutOfMemoryError. */
+  void initialize();
+  /** The same while go_on() is true, which is asked regularly; false if it ended early: only destruction is left then.
+   */
+  bool initialize(FunctionRef<bool()> go_on);
+  bool is_initialized() const { return dense_.has_value(); }
+
+  /** Trains the next batch of the train part; false, and no change, after solver.epochs. Errors as below. */
+  bool step();
+  /**
+   * Trains a batch of the caller's: forward_backward(), reduce(), update(). Exceptions before the update leave all
+   * state as it was before the step.
+   */
+  void step(const data::Batch& batch);
+
+  /**
+   * Phase one: gradients of the loss, for all parameters that are not frozen. NumericError that names the first layer
+   * with such an output if the loss is not finite. An exception leaves all state as it was.
+   */
+  void forward_backward(const data::Batch& batch);
+  /** Phase two: adds the gradients of all ranks. */
+  void reduce();
+  /** Phase three: the optimizers' step. RuntimeError without gradients. An exception leaves the session not whole. */
+  void update();
+  /** Instead of update(): restores the state of before forward_backward(). RuntimeError without gradients. */
+  void discard();
+
+  /** Steps trained, also those before the checkpoint that was loaded. */
+  int64_t steps() const { return steps_; }
+  /** Steps before the first one on the present train rows: above 0 after loading with new data. */
+  int64_t first_step() const { return first_step_; }
+  /** Rows trained by this object. */
+  int64_t rows() const { return rows_; }
+  /** Loss of the last forward_backward(), of this rank's part of the batch; NaN before the first. */
+  float loss() const { return loss_; }
+  /** Whether the state is that after a complete step; false after an error in an update or in load(). */
+  bool is_whole() const { return phase_ != Phase::Changing; }
+
+  /**
+   * Metrics on the test part; every row counts once. Empty if the observer stopped it. RuntimeError without test rows;
+   * NumericError as check_finite().
+   */
+  MetricValues evaluate(RowObserver observer);
+  /** Whether there are rows for evaluate(). */
+  bool has_test_rows() const { return test_reader_ != nullptr; }
+
+  /**
+   * NumericError that names the first weight or state that is not finite. Reads them only to find the name, since the
+   * update kernels report whether there is one.
+   */
+  void check_finite();
+  /** Writes a checkpoint of the last step. RuntimeError within a step or without a dataset; NumericError as
+   * check_finite(). */
+  void save(CheckpointStore& store);
+  /** Whether load() accepts the checkpoint: check_resume(), and the fingerprint. Needs no initialize(). */
+  ResumeCheck check(const Checkpoint& checkpoint, NewData new_data) const;
+  /**
+   * Continues from a checkpoint that check() accepts: weights, states, number of the step, position of the reader (not
+   * if the train rows are new), frozen layers, learning rate that was set. Returns the accepted differences.
+   */
+  std::vector<std::string> load(const Checkpoint& checkpoint, NewData new_data = NewData::Refuse);
+
+  /** Of the next step: the rate that was set, else by the schedule of the solver. */
+  double learning_rate() const;
+  /** Sets the rate of all further steps, instead of the schedule; ConfigError if it is negative or not finite. */
+  void set_learning_rate(double rate);
+  /** Back to the schedule, at the step that it has reached meanwhile. */
+  void clear_learning_rate() { fixed_rate_.reset(); }
+
+  /**
+   * Excludes the parameters of layers, or tables, from training until unfreeze(): they get no gradient and no update,
+   * neither do the states of their optimizer. Running statistics are no parameters. ConfigError, and no change, for the
+   * name of none; RuntimeError before initialize().
+   */
+  void freeze(Span<std::string> names);
+  /** Trains them again; ConfigError for the name of none. No effect on those that are not frozen. */
+  void unfreeze(Span<std::string> names);
+  const std::set<std::string>& frozen() const { return frozen_; }
+
+  Model& model() { return model_; }
+  const ModelConfig& config() const { return config_; }
+  const RunIdentity& identity() const { return identity_; }
+  /** Of the train part; it may be ahead of steps(). RuntimeError without a dataset. */
+  const data::BatchReader& train_reader() const;
+
+ private:
+  enum class Phase : uint8_t {
+    Whole,      // between two steps
+    Gradients,  // from forward_backward() to update()
+    Changing    // in an update or load(), or after an error there
+  };
+
+  Session(const ModelConfig& config, const data::Dataset& described, Model model);
+  void check_between_steps(const char* function) const;
+  void check_gradients(const char* function) const;
+  void check_dataset(const char* function) const;
+  void set_frozen(std::set<std::string> names);
+  Tensor forward(const data::Batch& batch);
+  void keep_buffers();
+  void restore_buffers();
+
+  ModelConfig config_;
+  Model model_;
+  RunIdentity identity_;
+  std::string dataset_folder_;
+  std::unique_ptr<data::BatchReader> train_reader_, test_reader_;
+  std::optional<optim::Optimizer> dense_;  // of the arena; tables have theirs
+  std::set<std::string> frozen_;
+  std::vector<optim::ElementRange> trained_;  // of the arena: what is not frozen
+  std::optional<double> fixed_rate_;
+
+  int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
+  data::ReaderPosition position_;  // after the last step; the reader may be ahead
+  Phase phase_ = Phase::Whole;
+  int64_t pending_rows_ = 0;  // of the batch whose gradients there are
+  float loss_ = std::numeric_limits<float>::quiet_NaN();
+  std::vector<Tensor> buffers_, kept_buffers_;  // what a forward pass changes, with copies from before it
+  data::Batch batch_;                           // this and the next are members only to reuse their memory
+  Model::Result result_;
+};
+
+}  // namespace tercel::recsys
