@@ -1,7 +1,5 @@
 #include <algorithm>
 
-#include "tercel/autograd/autograd.h"
-#include "tercel/ops/common/copy.h"
 #include "tercel/recsys/freezing_impl.h"
 #include "tercel/util/suggest.h"
 
@@ -30,15 +28,11 @@ std::vector<optim::ElementRange> freeze_parameters(Model& model, const std::set<
     if (node.table >= 0) {
       Tensor weight = model.embeddings().tables()[static_cast<size_t>(node.table)]->weight();
       weight.requires_grad_(!frozen);
-      if (frozen) clear_gradient(weight);
     }
     for (size_t i = 0; i < node.parameters.size(); ++i, ++next) {
       Tensor parameter = arena[next];
       parameter.requires_grad_(!frozen);
-      if (frozen) {
-        zero_(parameter.grad());
-        continue;
-      }
+      if (frozen) continue;
       // With the gap behind it, which stays 0.
       const bool is_last = next + 1 == arena.entries().size();
       const optim::ElementRange range{arena.entries()[next].offset,

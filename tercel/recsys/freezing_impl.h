@@ -14,8 +14,8 @@ namespace tercel::recsys {
 void check_names_of_parameters(const Graph& graph, Span<std::string> names);
 
 /**
- * Lets exactly the parameters and tables of these layers need no gradient, and clears the gradients that they have.
- * Returns the elements of the model's arena that are trained, in as few ranges as possible.
+ * Lets exactly the parameters and tables of these layers need no gradient. Returns the elements of the model's arena
+ * that are trained, in as few ranges as possible.
  */
 std::vector<optim::ElementRange> freeze_parameters(Model& model, const std::set<std::string>& names);
 

@@ -176,6 +176,7 @@ void Session::forward_backward(const data::Batch& batch) {
   check_between_steps("forward_backward");
   const EnableGradGuard guard;
   model_.parameters().zero_gradients();
+  model_.embeddings().clear_gradients();  // the caller may have run backward
   keep_buffers();
   try {
     const Tensor loss = forward(batch);
@@ -329,6 +330,7 @@ void Session::set_learning_rate(double rate) {
 }
 
 void Session::freeze(Span<std::string> names) {
+  check_between_steps("freeze");
   check_names_of_parameters(model_.graph(), names);
   std::set<std::string> all = frozen_;
   all.insert(names.begin(), names.end());
@@ -336,6 +338,7 @@ void Session::freeze(Span<std::string> names) {
 }
 
 void Session::unfreeze(Span<std::string> names) {
+  check_between_steps("unfreeze");
   check_names_of_parameters(model_.graph(), names);
   std::set<std::string> all = frozen_;
   for (const std::string& name : names) all.erase(name);
@@ -343,7 +346,6 @@ void Session::unfreeze(Span<std::string> names) {
 }
 
 void Session::set_frozen(std::set<std::string> names) {
-  TERCEL_CHECK(is_initialized(), RuntimeError, "session: freeze: the model is not initialised");
   trained_ = freeze_parameters(model_, names);
   frozen_ = std::move(names);
 }

@@ -115,13 +115,14 @@ class TERCEL_API Session {
   double learning_rate() const;
   /** Sets the rate of all further steps, instead of the schedule; ConfigError if it is negative or not finite. */
   void set_learning_rate(double rate);
+  bool is_learning_rate_set() const { return fixed_rate_.has_value(); }
   /** Back to the schedule, at the step that it has reached meanwhile. */
   void clear_learning_rate() { fixed_rate_.reset(); }
 
   /**
    * Excludes the parameters of layers, or tables, from training until unfreeze(): they get no gradient and no update,
    * neither do the states of their optimizer. Running statistics are no parameters. ConfigError, and no change, for the
-   * name of none; RuntimeError before initialize().
+   * name of none; RuntimeError before initialize() or within a step.
    */
   void freeze(Span<std::string> names);
   /** Trains them again; ConfigError for the name of none. No effect on those that are not frozen. */

@@ -92,6 +92,13 @@ struct Trainer::State {
 
   void continue_from(const Checkpoint& checkpoint, NewData new_data) {
     for (std::string& warning : session.load(checkpoint, new_data)) warnings.push_back(std::move(warning));
+    // Neither is in the configuration.
+    std::string frozen;
+    for (const std::string& name : session.frozen()) frozen += (frozen.empty() ? "" : ", ") + name;
+    if (!frozen.empty()) warnings.push_back("the checkpoint has frozen layers, which are not trained: " + frozen);
+    if (session.is_learning_rate_set())
+      warnings.push_back(
+          str_cat({"the checkpoint has a learning rate in place of the schedule: ", session.learning_rate()}));
     saved_at = step();
     const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
     if (evaluation && evaluation->rows == data::digest_of(session.identity().data, data::PartName::Test)) {

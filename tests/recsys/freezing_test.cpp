@@ -3,6 +3,7 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/recsys/session.h"
+#include "tercel/recsys/trainer.h"
 #include "tests/recsys/session_state.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
@@ -110,16 +111,8 @@ TEST_F(Freezing, NoGradientIsMadeForWhatIsFrozen) {
     for (const double g : values_of(entry.tensor.grad())) largest = std::max(largest, std::abs(g));
     EXPECT_EQ(largest == 0, entry.name.starts_with("logit.")) << entry.name;
   }
-  // Frozen with gradients there: they are not used.
-  const State before = [&] {
-    session->discard();
-    return state(*session);
-  }();
-  session->forward_backward(batch);
-  session->freeze({"normal", "e1"});
-  session->update();
-  for (const std::string& name : differing(before, state(*session)))
-    EXPECT_NE(name.find("running"), std::string::npos) << name;
+  TERCEL_EXPECT_THROW(session->freeze({"e1"}), RuntimeError, "session: freeze: step 3 has gradients but no update");
+  TERCEL_EXPECT_THROW(session->unfreeze({"e2"}), RuntimeError, "session: unfreeze: step 3 has gradients but no update");
 }
 
 TEST_F(Freezing, UnfreezingTrainsAgain) {
@@ -155,6 +148,22 @@ TEST_F(Freezing, IsResumedWithTheSameBits) {
   EXPECT_EQ(rest.frozen(), whole->frozen());
   steps(rest, 3);
   EXPECT_EQ(differing(state(*whole), state(rest)), Names());
+}
+
+TEST_F(Freezing, ATrainerSaysThatItContinuesSo) {
+  {
+    Trainer trainer(stateful_config({"solver.max_iter=2"}), dataset_, root_ / "run", Resume::Never);
+    trainer.session().freeze({"e2", "logit"});
+    trainer.session().set_learning_rate(0.25);
+    std::vector<double> rates;
+    trainer.run([&rates](const Progress& now) {
+      if (now.kind == Progress::Kind::Step) rates.push_back(now.learning_rate);
+    });
+    EXPECT_EQ(rates.back(), 0.25);
+  }
+  Trainer trainer(stateful_config({"solver.max_iter=2"}), dataset_, root_ / "run", Resume::Auto);
+  EXPECT_EQ(trainer.warnings(), (Names{"the checkpoint has frozen layers, which are not trained: e2, logit",
+                                       "the checkpoint has a learning rate in place of the schedule: 0.25"}));
 }
 
 TEST_F(Freezing, UnknownNamesAreRefused) {

@@ -291,6 +291,8 @@ TEST(Session, RanksDropWhatOneProcessDrops) {
   }
   const std::vector<double> first = gradients_of(session, whole[0]);
   EXPECT_EQ(gradients_of(session, whole[0]), first);
+  session.model().forward(whole[1], /*training=*/true).loss.backward();
+  EXPECT_EQ(gradients_of(session, whole[0]), first) << "gradients of the caller's are not added";
   session.set_learning_rate(0);
   session.step(whole[1]);
   EXPECT_NE(gradients_of(session, whole[0]), first) << "another step";
