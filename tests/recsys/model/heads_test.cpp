@@ -269,8 +269,9 @@ TEST(RowsOfSamples, InputsOfALayerMustAgree) {
           "[Concat c] expected inputs with the same number of rows but got [batch * 3, 2], [batch, 6]");
   refuses(data + fold + loss("l", "rows", "y"), 1,
           "[BinaryCrossEntropyLoss l] expected inputs with the same number of rows but got [batch * 3, 2], [batch, 1]");
-  refuses(data + fold + R"({"type": "Reshape", "bottom": "rows", "top": "c", "leading_dim": 4},)" + end, 1,
-          "[Reshape c] expected an input whose samples can be divided into rows of 4 elements but got [batch * 3, 2]");
+  refuses(
+      data + fold + R"({"type": "Reshape", "bottom": "rows", "top": "c", "leading_dim": 4},)" + end, 1,
+      "[Reshape c] expected an input whose samples can be divided into rows of the shape [4] but got [batch * 3, 2]");
 }
 
 }  // namespace
