@@ -179,6 +179,13 @@ TEST(Heads, Refusals) {
           "[BinaryCrossEntropyLoss l] expected one of the labels 'click', 'buy' as the second bottom");
 }
 
+TEST(Heads, SuggestionsForUnknownNamesAreNotLosses) {
+  const std::string text = test::message_of<ConfigError>(
+      [] { build(kTwoHeads + R"(,{"type": "ReLU", "bottom": "loss_c", "top": "c"})", 2); });
+  EXPECT_NE(text.find("[ReLU c]: no layer before it makes 'loss_c'"), std::string::npos) << text;
+  EXPECT_EQ(text.find("loss_a"), std::string::npos) << text;
+}
+
 TEST(Heads, ResolvedLayersBuildTheSameModel) {
   ModelConfig config = parse_config("{\"layers\": [" + kTwoHeads + "]}", "test");
   const Model model(config, schema_of(2));
