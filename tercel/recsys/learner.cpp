@@ -63,9 +63,11 @@ Tensor Learner::forward(const data::Batch& batch, int64_t step) {
   const auto value = loss.item<float>();
   if (!std::isfinite(value)) {
     restore_forward_state();
+    const std::string layer = model_.first_nonfinite_layer(batch);
     throw_error<NumericError>({"step ", step, ": the loss is ", std::isnan(value) ? "NaN" : "infinite",
-                               "; the first layer that gives a NaN or an infinity is ",
-                               model_.first_nonfinite_layer(batch)});
+                               layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
+                                             : "; the first layer that gives a NaN or an infinity is ",
+                               layer});
   }
   return loss;
 }

@@ -11,16 +11,13 @@
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/learner.h"
 #include "tercel/recsys/metrics/head_metrics.h"
+#include "tercel/recsys/metrics/values_impl.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/format.h"
 
 namespace tercel::recsys {
 
 namespace {
-
-Span<float> values_of(const Tensor& contiguous) {
-  return {contiguous.data<float>(), static_cast<size_t>(contiguous.numel())};
-}
 
 data::ReaderOptions reading_once(const Model& model, const ModelConfig& config) {
   data::ReaderOptions options;
