@@ -84,23 +84,30 @@ Json describe_model(const std::string& path, const CommonOptions& common) {
     at = end + 1;
   }
   json["layers"] = std::move(layers);
-  if (model.graph().heads.size() > 1) json["heads"] = describe_heads(model.graph());
+  const std::vector<recsys::Head>& heads = model.graph().heads;
+  if (heads.size() > 1 || heads[0].weight != 1) json["heads"] = describe_heads(model.graph());
   return json;
+}
+
+/** Escapes line feeds; print_text() escapes other control characters. */
+std::string one_line(std::string text) {
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) text.replace(at, 1, "\\n");
+  return text;
 }
 
 /** "name: value" lines; objects and lists of strings are indented, lists of numbers stay on their line. */
 std::string lines_of(const Json& json, size_t indent) {
   std::string text;
   for (const auto& [name, value] : json.items()) {
-    text += std::string(indent, ' ') + name + ":";
+    text += std::string(indent, ' ') + one_line(name) + ":";
     if (value.is_object()) {
       text += "\n" + lines_of(value, indent + 2);
     } else if (value.is_array() && !value.empty() && value[0].is_string()) {
       text += "\n";
-      for (const Json& entry : value) text += std::string(indent + 2, ' ') + entry.get<std::string>() + "\n";
+      for (const Json& entry : value) text += std::string(indent + 2, ' ') + one_line(entry.get<std::string>()) + "\n";
     } else {
       text += " " +
-              (value.is_string()           ? value.get<std::string>()
+              (value.is_string()           ? one_line(value.get<std::string>())
                : value.is_number_integer() ? format_count(value.get<int64_t>())
                                            : dump_json_line(value)) +
               "\n";

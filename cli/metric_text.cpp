@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cli/metric_text.h"
+#include "tercel/util/format.h"
 
 namespace tercel::cli {
 
@@ -10,7 +11,7 @@ std::string metric_text(const recsys::MetricValues& values) {
   for (const auto& [name, value] : values) {
     char number[32];
     std::snprintf(number, sizeof(number), "%.4f", value);
-    text += (text.empty() ? "" : "  ") + name + " " + number;
+    text += (text.empty() ? "" : "  ") + printable(name) + " " + number;
   }
   return text;
 }

@@ -234,9 +234,9 @@ int run_train(CommandLine& line) {
                           flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
   const int64_t first_step = trainer.step();
-  print_text(common, str_cat({"training ", config.model_name, " on ", format_count(dataset.train.rows()), " rows with ",
-                              num_threads(), num_threads() == 1 ? " thread" : " threads", " in ", printable(out),
-                              first_step > 0 ? ", from step " + format_count(first_step) : "", "\n"}));
+  print_text(common, str_cat({"training ", printable(config.model_name), " on ", format_count(dataset.train.rows()),
+                              " rows with ", num_threads(), num_threads() == 1 ? " thread" : " threads", " in ",
+                              printable(out), first_step > 0 ? ", from step " + format_count(first_step) : "", "\n"}));
 
   Reporter reporter(common, first_step);
   if (profile) profile->start();

@@ -152,7 +152,7 @@ class BatchMaker {
   void set_dense() {
     const int64_t dim = schema().dense_dim;
     const ArrayInput* const array = find(dense_name_);
-    TERCEL_CHECK(array || dim == 0, ValueError, "input '", dense_name_, "' [batch, ", dim, "] is missing");
+    TERCEL_CHECK(array || dim == 0, ValueError, "input '", printable(dense_name_), "' [batch, ", dim, "] is missing");
     if (!array) return;
     check_dtype(*array, "values", array->values, /*keys=*/false);
     const IntSpan sizes = array->values.sizes();
@@ -182,8 +182,11 @@ class BatchMaker {
         missing = name;
     }
     TERCEL_CHECK(!whole || of_slots.empty(), ValueError, title_of(*of_slots.front()), " is given, and so is input '",
-                 input.name, "', which contains it");
+                 printable(input.name), "', which contains it");
     if (whole) return {read_bags(*whole, input.slot_num)};
+    const std::string& first = schema().slots[first_slot].name;
+    TERCEL_CHECK(input.slot_num > 1 || !of_slots.empty(), ValueError, "input '", printable(input.name), "' is missing",
+                 is_input(first) ? std::string() : str_cat({"; give it, or its slot '", printable(first), "'"}));
     TERCEL_CHECK(!of_slots.empty(), ValueError, "input '", printable(input.name),
                  "' is missing, and so are those of its slots ('", printable(missing), "' ...)");
     TERCEL_CHECK(missing.empty(), ValueError, "input '", printable(missing), "' is missing");

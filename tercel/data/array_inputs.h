@@ -19,7 +19,7 @@ namespace tercel::data {
  * - Dense values: [B, dense_dim] f32, f64, i32 or i64.
  * - Keys of a slot, i32 or i64: [B]; [B, n], n for each row; or [nnz] with row_offsets [B + 1].
  * - Keys of a sparse input of S slots: [B, S]; [B, S, n]; or [nnz] with row_offsets [B * S + 1], all slots of a row
- *   together. With one slot also what its slot allows.
+ *   together. An input of one slot also takes the forms of a slot.
  *
  * Keys are those of the dataset: in [first_key, first_key + size) of their slot.
  */
@@ -32,8 +32,8 @@ struct ArrayInput {
 /**
  * A batch, without labels, of arrays for all inputs of a model: the dense values under `dense_name`, and for each
  * sparse input either an array under its name or one under the name of each of its slots. `inputs` cover all slots. A
- * name that is both an input's and a slot's means the input. An array for dense values that the schema lacks may be
- * left out.
+ * name that is both an input's and a slot's means the input. Without dense values in the schema, that array may be left
+ * out.
  *
  * ValueError that names the input, and the row, for an input that is missing, unknown, given twice, of the wrong shape
  * or another number of rows, for dense values that are not finite, for more keys than the slot's hotness and for keys

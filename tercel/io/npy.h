@@ -39,8 +39,7 @@ class TERCEL_API NpyWriter {
 
   /** Appends rows. */
   void write(Span<float> values);
-  /** Makes the file durable under its name; nothing can be written after it. ValueError if the last row is not whole.
-   */
+  /** Makes the file durable under its name; no more can be written. ValueError if the last row is not whole. */
   void commit();
 
  private:

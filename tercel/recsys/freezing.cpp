@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tercel/recsys/freezing_impl.h"
+#include "tercel/util/format.h"
 #include "tercel/util/suggest.h"
 
 namespace tercel::recsys {
@@ -13,9 +14,9 @@ void check_names_of_parameters(const Graph& graph, Span<std::string> names) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     for (const GraphNode& node : graph.nodes)
-      TERCEL_CHECK(node.name != name || name.empty(), ConfigError, "freeze: layer '", name, "' (", node.type,
+      TERCEL_CHECK(node.name != name || name.empty(), ConfigError, "freeze: layer '", printable(name), "' (", node.type,
                    ") has no parameters", known_names("", known));
-    throw_error<ConfigError>({"freeze: there is no layer or table '", name, "'", known_names(name, known)});
+    throw_error<ConfigError>({"freeze: there is no layer or table '", printable(name), "'", known_names(name, known)});
   }
 }
 

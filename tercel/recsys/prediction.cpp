@@ -10,6 +10,7 @@
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/evaluate.h"
+#include "tercel/recsys/metrics/values_impl.h"
 #include "tercel/recsys/model_files.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/format.h"
@@ -17,10 +18,6 @@
 namespace tercel::recsys {
 
 namespace {
-
-Span<float> values_of(const Tensor& contiguous) {
-  return {contiguous.data<float>(), static_cast<size_t>(contiguous.numel())};
-}
 
 /** Name of the Data layer's tensor of dense values. */
 const std::string& dense_name(const Model& model) {

@@ -203,9 +203,11 @@ Tensor Session::forward(const data::Batch& batch) {
   loss_ = loss.item<float>();
   if (!std::isfinite(loss_)) {
     restore_buffers();  // so that the pass is repeated with the same statistics
+    const std::string layer = model_.first_nonfinite_layer(batch, step);
     throw_error<NumericError>({"step ", step, ": the loss is ", std::isnan(loss_) ? "NaN" : "infinite",
-                               "; the first layer that gives a NaN or an infinity is ",
-                               model_.first_nonfinite_layer(batch, step)});
+                               layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
+                                             : "; the first layer that gives a NaN or an infinity is ",
+                               layer});
   }
   return loss;
 }

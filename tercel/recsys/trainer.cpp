@@ -94,7 +94,7 @@ struct Trainer::State {
     for (std::string& warning : session.load(checkpoint, new_data)) warnings.push_back(std::move(warning));
     // Neither is in the configuration.
     std::string frozen;
-    for (const std::string& name : session.frozen()) frozen += (frozen.empty() ? "" : ", ") + name;
+    for (const std::string& name : session.frozen()) frozen += (frozen.empty() ? "" : ", ") + printable(name);
     if (!frozen.empty()) warnings.push_back("the checkpoint has frozen layers, which are not trained: " + frozen);
     if (session.is_learning_rate_set())
       warnings.push_back(

@@ -55,5 +55,46 @@ TEST(HeadsCommands, TrainEvalInfoAndPredictShowEveryHead) {
   EXPECT_FLOAT_EQ(probabilities.data<float>()[1], std::stof(first.substr(first.find(',') + 1)));
 }
 
+TEST(HeadsCommands, AWeightOfOneHeadIsShown) {
+  const TemporaryFolder root;
+  recsys::test::two_labels_dataset(root / "data", 100);
+  std::string model(recsys::test::kTwoHeads);
+  const size_t second = model.find(R"(,
+    {"type": "InnerProduct", "bottom": "shared", "top": "buy_logit")");
+  ASSERT_NE(second, std::string::npos);
+  for (const bool weighted : {false, true}) {
+    const std::string name = weighted ? "weighted" : "plain";
+    std::string one = model.substr(0, second);
+    if (weighted) one.insert(one.rfind('}'), R"(, "weight": 0.5)");
+    root.put(name + ".json", one + "]}");
+    const Outcome trained = run({"train", root / "data", "--model", root / (name + ".json"), "--out", root / name});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    const Outcome info = run({"info", root / name});
+    ASSERT_EQ(info.code, 0) << info.err;
+    const size_t found = info.out.find("click_loss: logits click_logit, label click, weight 0.5\n");
+    EXPECT_EQ(found != std::string::npos, weighted) << info.out;
+    EXPECT_EQ(info.out.find("heads:") != std::string::npos, weighted) << info.out;
+  }
+}
+
+TEST(HeadsCommands, LineFeedsInNamesDoNotEndLines) {
+  const TemporaryFolder root;
+  recsys::test::two_labels_dataset(root / "data", 100);
+  std::string model(recsys::test::kTwoHeads);
+  for (const std::string& name : {std::string("\"buy_loss\""), std::string("\"two_heads\"")})
+    model.insert(model.find(name) + 4, "\\n");
+  root.put("model.json", model);
+  const Outcome trained = run({"train", root / "data", "--model", root / "model.json", "--out", root / "run"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_NE(trained.out.find("training two\\n_heads on "), std::string::npos) << trained.out;
+  EXPECT_NE(trained.out.find("  auc/buy\\n_loss "), std::string::npos) << trained.out;
+  const Outcome evaluated = run({"eval", root / "run", root / "data"});
+  EXPECT_NE(evaluated.out.find("  auc/buy\\n_loss "), std::string::npos) << evaluated.out << evaluated.err;
+  const Outcome info = run({"info", root / "run"});
+  for (const char* text : {"model: two\\n_heads\n", "BinaryCrossEntropyLoss buy\\n_loss -> scalar\n",
+                           "buy\\n_loss: logits buy_logit, label buy, weight 0.5\n", "auc/buy\\n_loss: "})
+    EXPECT_NE(info.out.find(text), std::string::npos) << text << "\n" << info.out;
+}
+
 }  // namespace
 }  // namespace tercel::cli

@@ -128,6 +128,13 @@ TEST(ArrayInputs, Names) {
   std::vector<ArrayInput> arrays = with({"pair", {}});
   arrays.push_back({"s0", keys({2}, {1, 2})});
   refuses(arrays, "input 's1' is missing");
+  refuses(with({"many", {}}), "input 'many' is missing; give it, or its slot 's2'");
+  Schema same = schema_of();
+  same.slots[2].name = "many";
+  const std::string text = test::message_of<ValueError>([&] {
+    batch_from_arrays(with({"many", {}}), same, kInputs, "x");
+  });
+  EXPECT_EQ(text, "input 'many' is missing");
   arrays = good();
   arrays.push_back({"s1", keys({2}, {11, 12})});
   refuses(arrays, "input 's1' is given, and so is input 'pair', which contains it");

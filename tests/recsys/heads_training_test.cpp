@@ -94,6 +94,17 @@ TEST(TwoHeads, ResumingGivesTheSameBits) {
             values_of(parts.model.embeddings().tables()[0]->weight()));
 }
 
+TEST(TwoHeads, LossesWhoseSumOverflowsAreNamed) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = two_labels_dataset(root / "data", 300);
+  // About 0.7 times the weight each: below the largest float, 3.4e38, but not together.
+  Trainer trainer(two_heads_config({"layers.click_loss.weight=3e38", "layers.buy_loss.weight=3e38"}), dataset,
+                  root / "run", Resume::Never);
+  TERCEL_EXPECT_THROW(
+      trainer.run(ignore), NumericError,
+      "step 1: the loss is infinite; the outputs of all layers are finite, but not the sum of the losses");
+}
+
 TEST(TwoHeads, AnotherWeightIsAnotherModel) {
   const TemporaryFolder root;
   const data::Dataset dataset = two_labels_dataset(root / "data", 300);

@@ -170,7 +170,7 @@ TEST(Options, WrongTypes) {
   expect(R"({"dropout": null})", "[train] option 'dropout': expected a number, found null");
   expect(R"({"units": [1, "three"]})", "[train] option 'units[1]': expected an integer, found \"three\"");
   expect(R"({"units": [1.5]})", "expected an integer, found 1.5");
-  expect(R"({"units": [1e300]})", "expected an integer, found 1e+300");
+  expect(R"({"units": [1e300]})", "expected an integer, found 1e+300, which is too large");
   expect(R"({"units": [9223372036854775808]})", "expected an integer of 64 bits, found 9223372036854775808");
   expect(R"({"solver": {"seed": -1}})",
          "[train] option 'solver.seed': expected an integer that is not negative, found -1");

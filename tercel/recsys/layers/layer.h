@@ -63,7 +63,7 @@ class TERCEL_API Layer {
   /** ConfigError if the inputs differ in their rows per sample. */
   explicit Layer(const BuildContext& context);
   /** Adds an output with the inputs' rows per sample. */
-  void add_top(DimVector sizes) { tops_.emplace_back(std::move(sizes), rows_per_sample_); }
+  void add_top(DimVector sizes) { tops_.push_back(TensorShape::with_rows(std::move(sizes), rows_per_sample_)); }
   /** Adds an output of any shape. */
   void add_top(TensorShape shape) { tops_.push_back(std::move(shape)); }
   /** Of the inputs. */

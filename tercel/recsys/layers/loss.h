@@ -19,9 +19,9 @@ struct LossOptions {
 };
 
 /**
- * Logits and labels, of one row per sample, -> a scalar: the mean over the samples, times the weight. Where the batch
- * is a part of a larger one, its losses are divided by the samples of that, so that the losses and gradients of all
- * parts add up to those of the whole.
+ * Logits [B, 1] and labels [B, 1], of one row per sample, -> a scalar: the mean over the samples, times the weight.
+ * Where the batch is a part of a larger one, its losses are divided by the samples of that, so that the losses and
+ * gradients of all parts add up to those of the whole.
  *
  * A loss layer implements reduced() and is a head of the model; nothing else is needed for it.
  */
@@ -31,21 +31,20 @@ class TERCEL_API LossLayer : public Layer {
   void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) final;
 
  protected:
-  /** ConfigError that names what is expected unless there are two inputs of one row per sample. */
-  LossLayer(const LossOptions& options, const BuildContext& context, std::string_view expected);
+  /** ConfigError unless there are two inputs [B, 1]. */
+  LossLayer(const LossOptions& options, const BuildContext& context);
   /** The loss of every logit, reduced to a scalar. */
   virtual Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const = 0;
 
  private:
   double weight_;
-  int64_t columns_ = 1;  // of the logits
 };
 
-/** The binary cross entropy of logits [B, 1] and labels [B, 1]. The probability is the sigmoid of the logit. */
+/** The binary cross entropy of logits and labels. The probability is the sigmoid of the logit. */
 class BinaryCrossEntropyLoss final : public LossLayer {
  public:
   using Options = LossOptions;
-  BinaryCrossEntropyLoss(const Options& options, BuildContext& context);
+  BinaryCrossEntropyLoss(const Options& options, const BuildContext& context) : LossLayer(options, context) {}
 
  private:
   Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const override;

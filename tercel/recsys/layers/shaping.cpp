@@ -25,11 +25,33 @@ void Concat::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const Forw
   tops[0] = cat(bottoms, axis_);
 }
 
+namespace {
+
+/** The sizes of a row that the options give; empty if they give none. */
+DimVector wanted_row(const ReshapeOptions& options, std::string_view name) {
+  DimVector row;
+  TERCEL_CHECK(options.time_step == 0 || options.leading_dim > 0, ConfigError, "[Reshape ", name,
+               "] time_step needs a leading_dim");
+  if (options.leading_dim > 0) {
+    TERCEL_CHECK(options.shape.empty(), ConfigError, "[Reshape ", name, "] expected leading_dim or shape, not both");
+    if (options.time_step > 0) row.push_back(options.time_step);
+    row.push_back(options.leading_dim);
+  }
+  for (size_t d = 0; d < options.shape.size(); ++d) {
+    const int64_t size = options.shape[d];
+    TERCEL_CHECK(options.shape.size() > 1 && (d == 0 ? size == -1 : size >= 1), ConfigError, "[Reshape ", name,
+                 "] shape starts with -1, followed by sizes of at least 1, but is ", IntSpan(options.shape));
+    if (d > 0) row.push_back(size);
+  }
+  return row;
+}
+
+}  // namespace
+
 Reshape::Reshape(const Options& options, BuildContext& context) : Layer(context), selected_(options.selected) {
   if (context.bottoms.size() != 1) refuse_inputs(context, "one input");
   const DimVector& bottom = context.bottoms[0].sizes;
   int64_t row = numel_of(bottom);
-  DimVector top;
   if (!selected_.empty()) {
     if (bottom.size() != 2) refuse_inputs(context, "an input [batch, slots, n] to select slots from");
     for (const int64_t slot : selected_)
@@ -38,25 +60,14 @@ Reshape::Reshape(const Options& options, BuildContext& context) : Layer(context)
     row = static_cast<int64_t>(selected_.size()) * bottom[1];
   }
   const int64_t sample = rows_per_sample() * row;
-  if (!options.shape.empty()) {
-    const IntSpan wanted(options.shape);
-    const IntSpan rest = wanted.subspan(1, wanted.size() - 1);
-    bool fits = wanted[0] == -1 && !rest.empty();
-    for (const int64_t size : rest) fits = fits && size >= 1;
-    if (!fits || sample % numel_of(rest) != 0)
-      refuse_inputs(context, str_cat({"an input whose samples can be divided into rows of the shape ", wanted}));
-    top.assign(rest);
-  } else if (options.leading_dim > 0) {
-    if (options.time_step > 0) top.push_back(options.time_step);
-    top.push_back(options.leading_dim);
-    if (sample % numel_of(top) != 0)
-      refuse_inputs(context,
-                    str_cat({"an input whose samples can be divided into rows of ", numel_of(top), " elements"}));
-  } else {
-    top.push_back(row);
-  }
-  const int64_t rows = sample / numel_of(top);
-  add_top(TensorShape(std::move(top), rows));
+  DimVector top = wanted_row(options, context.name);
+  if (top.empty()) top.push_back(row);
+  int64_t elements = 1;
+  bool fits = true;
+  for (const int64_t size : top) fits = fits && !__builtin_mul_overflow(elements, size, &elements);
+  if (!fits || sample % elements != 0)
+    refuse_inputs(context, str_cat({"an input whose samples can be divided into rows of the shape ", IntSpan(top)}));
+  add_top(TensorShape::with_rows(std::move(top), sample / elements));
 }
 
 void Reshape::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {

@@ -47,8 +47,8 @@ struct ReshapeOptions {
 /**
  * [B, ...] -> [rows, leading_dim], [rows, time_step, leading_dim], or the given shape; without options, or with
  * selected slots: [B, n]. The number of rows follows from that of elements: fewer elements in a row fold the input into
- * more rows than it has, more unfold it. Samples stay apart: leading_dim (times time_step) must divide the elements of
- * a sample.
+ * more rows than it has, more unfold it. Samples stay apart: the elements of an output row must divide those of a
+ * sample. ConfigError otherwise, for both leading_dim and a shape, and for a time_step without leading_dim.
  */
 class Reshape final : public Layer {
  public:

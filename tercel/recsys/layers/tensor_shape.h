@@ -21,7 +21,13 @@ struct TensorShape {
 
   TensorShape() = default;
   TensorShape(std::initializer_list<int64_t> row_sizes) : sizes(row_sizes) {}
-  explicit TensorShape(DimVector row_sizes, int64_t rows = 1) : sizes(std::move(row_sizes)), rows_per_sample(rows) {}
+  explicit TensorShape(DimVector row_sizes) : sizes(std::move(row_sizes)) {}
+  /** with_rows({5}, 3): [B * 3, 5]. */
+  static TensorShape with_rows(DimVector row_sizes, int64_t rows_per_sample) {
+    TensorShape shape(std::move(row_sizes));
+    shape.rows_per_sample = rows_per_sample;
+    return shape;
+  }
 
   friend bool operator==(const TensorShape& a, const TensorShape& b) {
     return a.rows_per_sample == b.rows_per_sample && IntSpan(a.sizes) == IntSpan(b.sizes);

@@ -86,7 +86,7 @@ double Auc::value() {
     std::pop_heap(fronts.begin(), fronts.end());
     Front& lowest = fronts.back();
     const uint64_t bound = fronts.size() > 1 ? fronts.front().row : std::numeric_limits<uint64_t>::max();
-    // Rows up to the next head come from the same block.
+    // Rows up to the next front come from the same block.
     counter.add(lowest.row);
     while (lowest.next != lowest.end && *lowest.next <= bound) counter.add(*lowest.next++);
     if (lowest.next == lowest.end) {

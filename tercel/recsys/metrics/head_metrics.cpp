@@ -4,16 +4,13 @@
 #include <limits>
 
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/metrics/values_impl.h"
 
 namespace tercel::recsys {
 
 namespace {
 
 constexpr std::string_view kRanking = "auc", kLogLoss = "log_loss";
-
-Span<float> values_of(const Tensor& contiguous) {
-  return {contiguous.data<float>(), static_cast<size_t>(contiguous.numel())};
-}
 
 }  // namespace
 

@@ -120,7 +120,7 @@ class Builder {
         read_[t] = true;
         return t;
       }
-      known.push_back(graph_.tensors[t].name);
+      if (!is_loss(t)) known.push_back(graph_.tensors[t].name);
     }
     throw_error<ConfigError>({where, ": no layer before it makes '", name, "'", known_names(name, known)});
   }

@@ -35,7 +35,7 @@ struct GraphNode {
   int64_t table = -1;  ///< of an embedding: its table in EmbeddingCollection::tables()
 };
 
-/** A loss and what it is of. */
+/** A loss with its logits and label. */
 struct Head {
   std::string name;                            ///< of its loss
   size_t loss = 0, logits = 0, label = 0;      ///< tensors

@@ -16,9 +16,10 @@ struct LabelOptions {
   std::vector<int64_t> label_dim;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"top", &LabelOptions::top, "name of the tensor, or of each one", required()},
-                      Field{"label_dim", &LabelOptions::label_dim,
-                            "columns of each; a single tensor without it, or with 0, has all", at_least(0)});
+    return std::tuple(
+        Field{"top", &LabelOptions::top, "name of the tensor, or a list of names", required()},
+        Field{"label_dim", &LabelOptions::label_dim,
+              "columns, or a list with those of each; a single tensor without it, or with 0, has all", at_least(0)});
   }
 };
 

@@ -10,6 +10,7 @@
 #include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/util/checksum.h"
+#include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 #include "tercel/util/profile.h"
 
@@ -172,7 +173,7 @@ std::string Model::summary() const {
   std::string text;
   for (const GraphNode& node : graph().nodes) {
     if (node.type == "Data") continue;
-    text += node.type + " " + node.name + " ->";
+    text += node.type + " " + printable(node.name) + " ->";
     for (const size_t t : node.tops) text += " " + shape_text(graph().tensors[t].shape);
     int64_t parameters = 0;
     for (const GraphParameter& parameter : node.parameters) parameters += numel_of(parameter.sizes);

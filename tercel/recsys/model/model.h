@@ -30,8 +30,7 @@ class TERCEL_API Model {
    * that of masks.
    */
   void initialize(uint64_t seed);
-  /** The same while go_on() is true, which is asked regularly; false if it ended early: the model is not usable then.
-   */
+  /** The same while go_on() is true, asked regularly; false if it ended early, which leaves the model unusable. */
   bool initialize(uint64_t seed, FunctionRef<bool()> go_on);
   /**
    * Allocates parameters, filled with zeros, before loading values; tables are set by EmbeddingTable::set_weight().
@@ -55,7 +54,8 @@ class TERCEL_API Model {
   void forward(const data::Batch& batch, bool training, int64_t step, Result& result);
   /**
    * The first layer whose output has a NaN or an infinity in the training pass of a step over this batch, as "MLP top";
-   * empty if there is none. Like every training pass, it updates running statistics.
+   * empty if there is none: then the losses are finite, but perhaps not their sum. Like every training pass, it updates
+   * running statistics.
    */
   std::string first_nonfinite_layer(const data::Batch& batch, int64_t step);
 

@@ -39,7 +39,7 @@ TEST(DropoutLayer, ZeroesItsShareAndScalesTheRest) {
 
 TEST(DropoutLayer, AMaskIsAFunctionOfSeedLayerStepRowAndColumn) {
   // A row of 7 columns in each of two rows of a sample: 14 columns, so that parts begin anywhere in a group of words.
-  const Shapes shapes = {TensorShape({7}, 2)};
+  const Shapes shapes = {TensorShape::with_rows({7}, 2)};
   Built layer("Dropout", shapes);
   const auto ones = [](int64_t samples) {
     return make({2 * samples, 7}, kFloat64, Values(static_cast<size_t>(14 * samples), 1.0));

@@ -114,7 +114,8 @@ TEST(LossLayers, Refusals) {
     refuses(reference.type, {{1}, {1}}, R"({"weight": -1})", "weight");
     refuses(reference.type, {{1}}, "{}", "but got [batch, 1]");
     refuses(reference.type, {{1}, {1}, {1}}, "{}", "but got [batch, 1], [batch, 1], [batch, 1]");
-    refuses(reference.type, {TensorShape({1}, 2), TensorShape({1}, 2)}, "{}", "but got [batch * 2, 1], [batch * 2, 1]");
+    refuses(reference.type, {TensorShape::with_rows({1}, 2), TensorShape::with_rows({1}, 2)}, "{}",
+            "but got [batch * 2, 1], [batch * 2, 1]");
   }
 }
 

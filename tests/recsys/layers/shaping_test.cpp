@@ -66,15 +66,16 @@ TEST(ReshapeLayer, FoldsAndUnfoldsSamples) {
   const auto shape_of = [](const char* options, const TensorShape& bottom) {
     return Built("Reshape", {bottom}, options).layer->tops()[0];
   };
-  EXPECT_EQ(shape_of(R"({"leading_dim": 4})", {3, 4}), TensorShape({4}, 3));
-  EXPECT_EQ(shape_of(R"({"leading_dim": 2})", {3, 4}), TensorShape({2}, 6));
-  EXPECT_EQ(shape_of(R"({"leading_dim": 2, "time_step": 3})", {3, 4}), TensorShape({3, 2}, 2));
-  EXPECT_EQ(shape_of(R"({"shape": [-1, 4]})", {3, 4}), TensorShape({4}, 3));
-  EXPECT_EQ(shape_of(R"({"selected": [2, 0], "leading_dim": 4})", {3, 4}), TensorShape({4}, 2));
-  EXPECT_EQ(shape_of(R"({"leading_dim": 15})", TensorShape({5}, 3)), TensorShape({15}));
-  EXPECT_EQ(shape_of(R"({"leading_dim": 10})", TensorShape({5}, 6)), TensorShape({10}, 3));
-  EXPECT_EQ(shape_of(R"({"leading_dim": 5, "time_step": 3})", TensorShape({5}, 3)), TensorShape({3, 5}));
-  EXPECT_EQ(shape_of("{}", TensorShape({2, 5}, 3)), TensorShape({10}, 3)) << "without options rows stay";
+  EXPECT_EQ(shape_of(R"({"leading_dim": 4})", {3, 4}), TensorShape::with_rows({4}, 3));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 2})", {3, 4}), TensorShape::with_rows({2}, 6));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 2, "time_step": 3})", {3, 4}), TensorShape::with_rows({3, 2}, 2));
+  EXPECT_EQ(shape_of(R"({"shape": [-1, 4]})", {3, 4}), TensorShape::with_rows({4}, 3));
+  EXPECT_EQ(shape_of(R"({"selected": [2, 0], "leading_dim": 4})", {3, 4}), TensorShape::with_rows({4}, 2));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 15})", TensorShape::with_rows({5}, 3)), TensorShape({15}));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 10})", TensorShape::with_rows({5}, 6)), TensorShape::with_rows({10}, 3));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 5, "time_step": 3})", TensorShape::with_rows({5}, 3)), TensorShape({3, 5}));
+  EXPECT_EQ(shape_of("{}", TensorShape::with_rows({2, 5}, 3)), TensorShape::with_rows({10}, 3))
+      << "without options rows stay";
   for (const char* options : {R"({"leading_dim": 4})", R"({"leading_dim": 2, "time_step": 3})"}) {
     const Tensor x = numbers({2, 3, 4});
     Built layer("Reshape", {{3, 4}}, options);
@@ -82,24 +83,32 @@ TEST(ReshapeLayer, FoldsAndUnfoldsSamples) {
     EXPECT_TRUE(layer.gradients({x}));
   }
   const Tensor folded = numbers({6, 5});
-  Built unfold("Reshape", {TensorShape({5}, 3)}, R"({"leading_dim": 15})");
+  Built unfold("Reshape", {TensorShape::with_rows({5}, 3)}, R"({"leading_dim": 15})");
   EXPECT_EQ(values_of(unfold.run({folded})), values_of(folded));
   EXPECT_TRUE(unfold.gradients({folded}));
 }
 
 TEST(ReshapeLayer, Refusals) {
-  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5})",
-          "[Reshape x] expected an input whose samples can be divided into rows of 5 elements but got [batch, 3, 4]");
-  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 24})", "rows of 24 elements but got [batch, 3, 4]");
-  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5, "time_step": 2})", "rows of 10 elements");
-  refuses("Reshape", {TensorShape({4}, 3)}, R"({"leading_dim": 8})",
-          "samples can be divided into rows of 8 elements but got [batch * 3, 4]");
+  refuses(
+      "Reshape", {{3, 4}}, R"({"leading_dim": 5})",
+      "[Reshape x] expected an input whose samples can be divided into rows of the shape [5] but got [batch, 3, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 24})", "rows of the shape [24] but got [batch, 3, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5, "time_step": 2})", "rows of the shape [2, 5] but got");
+  refuses("Reshape", {TensorShape::with_rows({4}, 3)}, R"({"leading_dim": 8})",
+          "samples can be divided into rows of the shape [8] but got [batch * 3, 4]");
   refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 5]})",
-          "an input whose samples can be divided into rows of the shape [-1, 5]");
-  refuses("Reshape", {{3, 4}}, R"({"shape": [2, 12]})", "[2, 12]");
-  refuses("Reshape", {{3, 4}}, R"({"shape": [-1]})", "[-1]");
-  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, -1]})", "[-1, -1]");
-  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 4294967296, 4]})", "[-1, 4294967296, 4]");
+          "an input whose samples can be divided into rows of the shape [5] but got [batch, 3, 4]");
+  for (const char* shape : {"[2, 12]", "[-1]", "[-1, -1]", "[-1, 0]", "[-1, 3, -4]"})
+    refuses(
+        "Reshape", {{3, 4}}, (std::string("{\"shape\": ") + shape + "}").c_str(),
+        (std::string("[Reshape x] shape starts with -1, followed by sizes of at least 1, but is ") + shape).c_str());
+  // A large product, and one that overflows to 0, by which nothing can be divided.
+  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 4294967296, 4]})", "rows of the shape [4294967296, 4] but got");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 4294967296, "time_step": 4294967296})",
+          "[Reshape x] expected an input whose samples can be divided into rows of the shape [4294967296, 4294967296]");
+  refuses("Reshape", {{3, 4}}, R"({"time_step": 4})", "[Reshape x] time_step needs a leading_dim");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 4, "shape": [-1, 4]})",
+          "[Reshape x] expected leading_dim or shape, not both");
   refuses("Reshape", {{3, 4}}, R"({"selected": [3]})", "[Reshape x] slot 3 of an input of 3 slots");
   refuses("Reshape", {{4}}, R"({"selected": [0]})",
           "an input [batch, slots, n] to select slots from but got [batch, 4]");

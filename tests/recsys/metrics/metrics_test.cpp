@@ -210,6 +210,24 @@ TEST(MetricStates, MergedPartsEqualTheWhole) {
     }
 }
 
+// More rows than one of Auc's blocks has, also in a part by itself.
+TEST(MetricStates, MergedPartsOfManyRowsEqualTheWhole) {
+  const Rows rows = random_rows(300'000, 20'000, 6);
+  for (size_t m = 0; m < make_metrics().size(); ++m) {
+    const auto whole = std::move(make_metrics()[m]), merged = std::move(make_metrics()[m]);
+    whole->add(rows.logits, rows.labels);
+    size_t at = 0;
+    for (const size_t n : {10'000, 270'000, 20'000}) {
+      const auto part = std::move(make_metrics()[m]);
+      part->add({rows.logits.data() + at, n}, {rows.labels.data() + at, n});
+      merged->merge(part->state());
+      at += n;
+    }
+    EXPECT_EQ(at, rows.logits.size());
+    EXPECT_NEAR(merged->value(), whole->value(), 1e-12 * std::abs(whole->value())) << whole->name();
+  }
+}
+
 TEST(MetricStates, NanIsKept) {
   for (size_t m = 0; m < make_metrics().size(); ++m) {
     const auto bad = std::move(make_metrics()[m]), merged = std::move(make_metrics()[m]);

@@ -179,6 +179,13 @@ TEST(Heads, Refusals) {
           "[BinaryCrossEntropyLoss l] expected one of the labels 'click', 'buy' as the second bottom");
 }
 
+TEST(Heads, SuggestionsForUnknownNamesAreNotLosses) {
+  const std::string text = test::message_of<ConfigError>(
+      [] { build(kTwoHeads + R"(,{"type": "ReLU", "bottom": "loss_c", "top": "c"})", 2); });
+  EXPECT_NE(text.find("[ReLU c]: no layer before it makes 'loss_c'"), std::string::npos) << text;
+  EXPECT_EQ(text.find("loss_a"), std::string::npos) << text;
+}
+
 TEST(Heads, ResolvedLayersBuildTheSameModel) {
   ModelConfig config = parse_config("{\"layers\": [" + kTwoHeads + "]}", "test");
   const Model model(config, schema_of(2));
@@ -269,8 +276,9 @@ TEST(RowsOfSamples, InputsOfALayerMustAgree) {
           "[Concat c] expected inputs with the same number of rows but got [batch * 3, 2], [batch, 6]");
   refuses(data + fold + loss("l", "rows", "y"), 1,
           "[BinaryCrossEntropyLoss l] expected inputs with the same number of rows but got [batch * 3, 2], [batch, 1]");
-  refuses(data + fold + R"({"type": "Reshape", "bottom": "rows", "top": "c", "leading_dim": 4},)" + end, 1,
-          "[Reshape c] expected an input whose samples can be divided into rows of 4 elements but got [batch * 3, 2]");
+  refuses(
+      data + fold + R"({"type": "Reshape", "bottom": "rows", "top": "c", "leading_dim": 4},)" + end, 1,
+      "[Reshape c] expected an input whose samples can be divided into rows of the shape [4] but got [batch * 3, 2]");
 }
 
 }  // namespace
