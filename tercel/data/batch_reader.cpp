@@ -40,10 +40,9 @@ void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) 
                " slots in all, found ", schema.slot_num() - left);
 }
 
-/** Rows of the rank's part of a whole batch. */
-int64_t part_rows(const ReaderOptions& options, int64_t rows) {
-  const BatchSequence::Rules rules{options.batch_size, options.epochs, options.drop_last, options.rank, options.ranks};
-  return BatchSequence::part_of(rules, {0, std::min(options.batch_size, rows)}).count;
+/** The most rows of a rank's part: of a short batch it may have one more than of a whole one. */
+int64_t max_part_rows(const ReaderOptions& options, int64_t rows) {
+  return ceil_div(std::min(options.batch_size, rows), options.ranks);
 }
 
 /** ConfigError unless i32 keys and offsets hold every key that rows may have, and the number of keys of a part. */
@@ -106,7 +105,7 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
       dataset, part, {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle});
   const int64_t rows = state.source->rows();
   TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
-  if (options.narrow_keys) check_narrow_keys(state.schema, state.options, part_rows(options, rows));
+  if (options.narrow_keys) check_narrow_keys(state.schema, state.options, max_part_rows(options, rows));
   TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
                "] option 'batch_size': expected at most ", rows, ", the rows of ", printable(where),
                ", as drop_last leaves out short batches, found ", options.batch_size);
@@ -120,7 +119,7 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   state.shape.key_dtype = options.narrow_keys ? kInt32 : kInt64;
   if (state.shape.uniform)
     for (size_t i = 0; i < state.shape.inputs.size(); ++i)
-      state.uniform_offsets.push_back(uniform_row_offsets(state.shape, i, part_rows(options, rows)));
+      state.uniform_offsets.push_back(uniform_row_offsets(state.shape, i, max_part_rows(options, rows)));
   state.sequence.emplace(*state.order, state.rules, 0, 0);
 }
 

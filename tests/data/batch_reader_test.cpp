@@ -129,6 +129,31 @@ TEST(BatchReader, ABatchLargerThanTheDataHoldsAllOfIt) {
                       "option 'batch_size': expected at most 25");
 }
 
+TEST(BatchReader, PartsOfAShortBatchMayBeLargerThanThoseOfAWholeOne) {
+  const Schema schema = make_schema(1, {1, 1, 1});
+  const Rows rows = make_rows(schema, 19, false);
+  const TemporaryFolder folder;
+  const Dataset dataset = put_dataset(folder, schema, rows, KeyType::I64, CheckMode::Sum, {19});
+  for (const int64_t ranks : {7, 12}) {
+    bool larger = false;
+    ReaderOptions options = batches_of(10);
+    options.ranks = ranks;
+    for (options.rank = 0; options.rank < ranks; ++options.rank) {
+      BatchReader reader(dataset, PartName::Train, options);
+      Batch batch;
+      ASSERT_TRUE(reader.next(batch));
+      const int64_t before = batch.rows;
+      ASSERT_TRUE(reader.next(batch));
+      larger |= batch.rows > before;
+      const Tensor& offsets = batch.sparse[0].row_offsets;
+      ASSERT_EQ(offsets.numel(), 3 * batch.rows + 1);
+      ASSERT_LE(static_cast<size_t>(offsets.numel()) * sizeof(int64_t), offsets.storage()->nbytes());
+      for (int64_t i = 0; i < offsets.numel(); ++i) EXPECT_EQ(offsets.data<int64_t>()[i], i);
+    }
+    EXPECT_TRUE(larger) << ranks;
+  }
+}
+
 TEST(BatchReader, WithoutRowsOrFilesItSaysSo) {
   const Schema schema = make_schema(1, {2});
   const TemporaryFolder folder;
