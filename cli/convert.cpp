@@ -115,17 +115,12 @@ int run_csv(CommandLine& line) {
   });
 }
 
-/** The format that the command is named after. */
-const data::FormatEntry& format_of(const CommandLine& line) {
-  const std::string word = line.name().substr(line.name().rfind(' ') + 1);
-  for (const data::FormatEntry& entry : data::dataset_formats())
-    if (entry.name == word) return entry;
-  throw_error<InternalError>({"convert: no format for ", line.command()});
-}
-
 /** Describes files of other tools. */
 int run_describe(CommandLine& line) {
-  const data::FormatEntry& entry = format_of(line);
+  // The last word of the command's name.
+  const std::string& name = line.name();
+  const data::FormatEntry& entry =
+      data::find_format(std::string_view(name).substr(name.rfind(' ') + 1), line.command());
   const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
   std::string out;
   ConvertFlags flags;

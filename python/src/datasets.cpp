@@ -113,16 +113,9 @@ void register_dataset(nb::module_& m) {
       });
 }
 
-const data::FormatEntry& format_entry(std::string_view name) {
-  for (const data::FormatEntry& entry : data::dataset_formats())
-    if (entry.name == name) return entry;
-  // make_format() throws, with the nearest name.
-  throw_error<InternalError>({"open_files: no entry for ", data::make_format(name, "open_files")->name()});
-}
-
 /** Describes files of another tool; with a folder, the description is written there. */
 data::Dataset open_files(const std::string& format, nb::handle folder, bool replace, const nb::dict& values) {
-  const data::FormatEntry& entry = format_entry(format);
+  const data::FormatEntry& entry = data::find_format(format, "open_files");
   const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
   set_options(values, spec->option_table(), spec->options(), entry.name);
   if (folder.is_none()) return released([&] { return located(spec->describe()); });
@@ -218,22 +211,18 @@ void register_datasets(nb::module_& m) {
         nb::arg("values"));
   m.def("_generate_dataset", generate, nb::arg("folder"), nb::arg("format"), nb::arg("replace"),
         nb::arg("progress").none(), nb::arg("values"));
-  m.def(
-      "_convert_criteo",
-      [](const nb::list& sources, nb::handle folder, const std::string& format, bool replace, nb::handle progress,
-         const nb::dict& values) {
-        return convert(data::convert_criteo, "criteo", sources, folder, format, replace, progress, values);
-      },
-      nb::arg("sources"), nb::arg("folder"), nb::arg("format"), nb::arg("replace"), nb::arg("progress").none(),
-      nb::arg("values"));
-  m.def(
-      "_convert_csv",
-      [](const nb::list& sources, nb::handle folder, const std::string& format, bool replace, nb::handle progress,
-         const nb::dict& values) {
-        return convert(data::convert_csv, "csv", sources, folder, format, replace, progress, values);
-      },
-      nb::arg("sources"), nb::arg("folder"), nb::arg("format"), nb::arg("replace"), nb::arg("progress").none(),
-      nb::arg("values"));
+  const auto define = [&m](const char* name, auto* work, std::string_view owner) {
+    m.def(
+        name,
+        [work, owner](const nb::list& sources, nb::handle folder, const std::string& format, bool replace,
+                      nb::handle progress, const nb::dict& values) {
+          return convert(work, owner, sources, folder, format, replace, progress, values);
+        },
+        nb::arg("sources"), nb::arg("folder"), nb::arg("format"), nb::arg("replace"), nb::arg("progress").none(),
+        nb::arg("values"));
+  };
+  define("_convert_criteo", data::convert_criteo, "criteo");
+  define("_convert_csv", data::convert_csv, "csv");
   m.def("_dataset_options", options_of_functions);
 }
 

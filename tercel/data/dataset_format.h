@@ -73,7 +73,10 @@ struct FormatEntry {
 /** Every format. */
 TERCEL_API Span<FormatEntry> dataset_formats();
 
-/** A format with default options; ConfigError that starts with `owner` and has the nearest name for an unknown one. */
+/** The entry of a format; ConfigError that starts with `owner` and has the nearest name for an unknown one. */
+TERCEL_API const FormatEntry& find_format(std::string_view name, std::string_view owner);
+
+/** A format with default options; ConfigError as that of find_format(). */
 TERCEL_API std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner);
 
 }  // namespace tercel::data

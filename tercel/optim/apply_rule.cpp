@@ -54,13 +54,6 @@ struct Operands {
   }
 };
 
-/** The row stride of a tensor whose rows are contiguous, else -1. */
-int64_t row_stride(const Tensor& t) {
-  if (t.is_contiguous()) return t.numel() / t.size(0);
-  const bool rows = t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && (t.stride(0) >= t.size(1));
-  return rows ? t.stride(0) : -1;
-}
-
 /** Runs the kernel on chunks of rows or elements; the caller has set all of `u` but data, strides and n. */
 bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t grain, bool by_rows) {
   const auto kernel = update_by_rule_kernels[operands.weight().device()];
@@ -149,6 +142,13 @@ void check_ascending_rows(const char* name, const Tensor& rows, const Tensor& we
 }
 
 }  // namespace
+
+int64_t row_stride(const Tensor& t) {
+  if (t.numel() == 0 || t.dim() == 0) return 0;
+  if (t.is_contiguous()) return t.numel() / t.size(0);
+  const bool rows = t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && (t.stride(0) >= t.size(1));
+  return rows ? t.stride(0) : -1;
+}
 
 void check_row_range(const char* name, const Tensor& rows, const Tensor& weight) {
   TERCEL_CHECK(rows.dtype() == kInt64, RuntimeError, name, ": expected rows [n] of int64 but got ", describe(rows));

@@ -26,6 +26,10 @@ TERCEL_API void check_rule_operands(const char* name, RuleId rule, const Tensor&
 TERCEL_API bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const Tensor& weight,
                            Span<Tensor> states, const Gradient& gradient);
 
+/** The row stride of a tensor whose rows are contiguous (0 without elements), else -1: such operands are copied in
+ * every step. */
+TERCEL_API int64_t row_stride(const Tensor& t);
+
 /** IndexError "<name>: ..." for a row out of range among rows [n] int64, in any order. */
 TERCEL_API void check_row_range(const char* name, const Tensor& rows, const Tensor& weight);
 

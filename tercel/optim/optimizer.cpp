@@ -82,11 +82,6 @@ void check_parameter(const OptimizerOptions& options, const Tensor& parameter) {
                "optimizer: expected a parameter of float32 or float64 but got ", describe(parameter));
 }
 
-/** Whether rows are contiguous, as the kernels expect: others would be copied in every step. */
-bool has_rows(const Tensor& t) {
-  return t.is_contiguous() || (t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && t.stride(0) >= t.size(1));
-}
-
 }  // namespace
 
 Span<const char*> Optimizer::state_names(Rule rule) {
@@ -124,14 +119,14 @@ Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter)
 Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter, std::vector<Tensor> states)
     : options_(options), parameter_(std::move(parameter)), states_(std::move(states)) {
   check_parameter(options_, parameter_);
-  TERCEL_CHECK(has_rows(parameter_), RuntimeError, "optimizer: the rows of the parameter ", describe(parameter_),
+  TERCEL_CHECK(row_stride(parameter_) >= 0, RuntimeError, "optimizer: the rows of the parameter ", describe(parameter_),
                " are not contiguous");
   const Span<const char*> names = state_names(options.type);
   TERCEL_CHECK(states_.size() == names.size(), RuntimeError, "optimizer: ", to_string(options.type), " has ",
                names.size(), " states, got ", states_.size());
   for (size_t i = 0; i < names.size(); ++i)
     TERCEL_CHECK(states_[i].defined() && states_[i].sizes() == parameter_.sizes() &&
-                     states_[i].dtype() == parameter_.dtype() && has_rows(states_[i]),
+                     states_[i].dtype() == parameter_.dtype() && row_stride(states_[i]) >= 0,
                  RuntimeError, "optimizer: ", to_string(options.type), "'s '", names[i], "' ", describe(states_[i]),
                  " does not fit the parameter ", describe(parameter_));
 }

@@ -452,6 +452,13 @@ TEST_F(Optimizers, ABadRowAmongManyChangesNothing) {
   EXPECT_EQ(bytes_of(table, optimizer), before);
 }
 
+TEST_F(Optimizers, ATableWithoutRowsHasNothingToUpdate) {
+  const Tensor table = empty({0, 3}), state = empty({0, 3});
+  Optimizer optimizer(options_of(Rule::AdaGrad), table, {state});
+  optimizer.update_rows({empty({0, 3}), empty({0}, kInt64)}, 0.1, 1);
+  EXPECT_TRUE(optimizer.is_finite());
+}
+
 TEST_F(Optimizers, ParameterErrors) {
   const OptimizerOptions options = options_of(Rule::Adam);
   TERCEL_EXPECT_THROW(Optimizer(options, Tensor()), RuntimeError, "optimizer: expected a tensor");

@@ -21,13 +21,17 @@ Span<FormatEntry> dataset_formats() {
   return formats;
 }
 
-std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner) {
+const FormatEntry& find_format(std::string_view name, std::string_view owner) {
   std::vector<std::string_view> known;
   for (const FormatEntry& entry : dataset_formats()) {
-    if (entry.name == name) return entry.make();
+    if (entry.name == name) return entry;
     known.push_back(entry.name);
   }
   throw_error<ConfigError>({owner, ": unknown format '", printable(name), "'", known_names(name, known)});
+}
+
+std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner) {
+  return find_format(name, owner).make();
 }
 
 }  // namespace tercel::data
