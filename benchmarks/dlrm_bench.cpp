@@ -1,11 +1,11 @@
 // Time of a DLRM training step on batches generated in advance: forward, loss, backward, update; no reading.
 //
 //   dlrm_bench [threads=1] [batch=2048] [rows=100000] [dim=16] [tables=26] [bottom=512-256-64-16] [top=512-256-1]
-//              [steps=20] [repeats=5]
+//              [keys=64] [steps=20] [repeats=5]
 //
-// Prints the median and the minimum time of a step over the repeats, and the percentage of the limit: the products'
-// arithmetic at the FMA peak, plus the rows at the gather rate, both measured first. benchmarks/README.md describes how
-// to run it alternating with a peer.
+// `keys`: bits of a key in the batches, 64 or 32. Prints the median and the minimum time of a step over the repeats,
+// and the percentage of the limit: the products' arithmetic at the FMA peak, plus the rows at the gather rate, both
+// measured first. benchmarks/README.md describes how to run it alternating with a peer.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -79,7 +79,8 @@ double multiply_adds(const std::vector<int64_t>& bottom, const std::vector<int64
 int main(int argc, char** argv) {
   std::map<std::string, std::string> arguments = {{"threads", "1"},     {"batch", "2048"}, {"rows", "100000"},
                                                   {"dim", "16"},        {"tables", "26"},  {"bottom", "512-256-64-16"},
-                                                  {"top", "512-256-1"}, {"steps", "20"},   {"repeats", "5"}};
+                                                  {"top", "512-256-1"}, {"keys", "64"},    {"steps", "20"},
+                                                  {"repeats", "5"}};
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');
@@ -104,7 +105,8 @@ int main(int argc, char** argv) {
   session.set_learning_rate(0.1);
 
   std::vector<data::Batch> batches(8);
-  const Tensor offsets = arange(batch_size * tables + 1);
+  const ScalarType key_dtype = number("keys") == 32 ? kInt32 : kInt64;
+  const Tensor offsets = to(arange(batch_size * tables + 1), key_dtype);
   for (data::Batch& batch : batches) {
     batch.rows = batch_size;
     batch.labels = randint(0, 2, {batch_size, 1}, kFloat32);
@@ -112,8 +114,11 @@ int main(int argc, char** argv) {
     Tensor keys = randint(0, rows, {batch_size, tables});
     int64_t* k = keys.data<int64_t>();
     for (int64_t i = 0; i < keys.numel(); ++i) k[i] += i % tables * rows;
-    batch.sparse.push_back(
-        {.name = "keys", .slot_num = tables, .hotness = 1, .row_offsets = offsets, .keys = keys.reshape({-1})});
+    batch.sparse.push_back({.name = "keys",
+                            .slot_num = tables,
+                            .hotness = 1,
+                            .row_offsets = offsets,
+                            .keys = to(keys.reshape({-1}), key_dtype)});
   }
 
   const auto run = [&](int64_t count) {

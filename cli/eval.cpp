@@ -41,7 +41,7 @@ int run_eval(CommandLine& line) {
   recsys::LoadedModel model = recsys::load_model(model_path);
   report_model(common, model);
   const data::Dataset dataset = data::load_dataset(data_path);
-  if (const std::string difference = recsys::check_dataset_fits(model, dataset); !difference.empty())
+  if (const std::string difference = recsys::check_dataset_fits(model.data, dataset); !difference.empty())
     print_warning(common, str_cat({dataset.folder, ": ", difference}));
   const data::DataPart& part = dataset.part(flags.part);
   recsys::MetricValues values;

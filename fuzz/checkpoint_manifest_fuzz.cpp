@@ -44,7 +44,8 @@ std::string sealed(std::string_view content) {
   } catch (const tercel::DataError&) {
     return std::string(content);
   }
-  const std::string line = "3 " + tercel::dump_json_line(json["content"]);
+  if (json["content"].is_object()) json["content"]["format"] = 3;
+  const std::string line = tercel::dump_json_line(json["content"]);
   json["checksum"] = tercel::checksum_to_hex(tercel::checksum(line.data(), line.size()));
   return tercel::dump_json(json);
 }

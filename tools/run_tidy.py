@@ -3,7 +3,8 @@
 
 A source that passed is not checked again until it, an included header, its flags, .clang-tidy or clang-tidy itself
 changes: an empty file in ~/.cache/tercel/clang-tidy (XDG_CACHE_HOME), named by a digest of all these, records it.
-TERCEL_TIDY_CACHE=off checks everything.
+TERCEL_TIDY_CACHE=off checks everything. With TERCEL_TIDY_SECONDS=N no check begins after N seconds: those of the sources
+that were committed last come first, and the next run, or scripts/nightly, does the rest.
 
     tools/run_tidy.py BUILD [SOURCE ...]
 """
@@ -77,13 +78,25 @@ class Passed:
         return self.folder / digest.hexdigest()
 
 
-def tidy(program, command, passed):
+def newest_first(commands):
+    """In the order of their last commits; those that are changed or new come first."""
+    log = subprocess.run(["git", "log", "--format=", "--name-only"], cwd=ROOT, capture_output=True, text=True, check=True)
+    position = {name: i for i, name in reversed(list(enumerate(log.stdout.split("\n"))))}
+    status = subprocess.run(["git", "status", "--porcelain", "--untracked-files=all"], cwd=ROOT, capture_output=True,
+                            text=True, check=True)
+    position.update((line[3:], -1) for line in status.stdout.splitlines())
+    return sorted(commands, key=lambda command: position.get(str(command.relative()), -1))
+
+
+def tidy(program, command, passed, deadline):
     start = time.monotonic()
     flags = [flag for flag in command.flags if flag not in NOT_CLANG]
     entry = passed.entry(command, flags)
     if entry and entry.exists():
         entry.touch()
         return command, 0, "", None
+    if start > deadline:
+        return command, None, "", None
     # The build shows compiler warnings; here they are disabled, including those about unknown flags.
     line = [program, "--quiet", str(command.path), "--", *flags, "-w"]
     result = subprocess.run(line, cwd=command.folder, capture_output=True, text=True, check=False)
@@ -101,10 +114,17 @@ def main():
     wanted = {pathlib.Path(name).resolve() for name in sys.argv[2:]}
     commands = [command for command in compile_commands.load(sys.argv[1]) if not wanted or command.path in wanted]
     passed = Passed(program)
-    failed = unchanged = 0
+    failed = unchanged = left = 0
+    limit = float(os.environ.get("TERCEL_TIDY_SECONDS") or 0)
+    deadline = time.monotonic() + limit if limit > 0 else float("inf")
+    if limit > 0:
+        commands = newest_first(commands)
     times = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for command, code, text, seconds in pool.map(lambda command: tidy(program, command, passed), commands):
+        for command, code, text, seconds in pool.map(lambda command: tidy(program, command, passed, deadline), commands):
+            if code is None:
+                left += 1
+                continue
             if seconds is None:
                 unchanged += 1
                 continue
@@ -114,7 +134,7 @@ def main():
                 print(f"{command.relative()}:\n{text}", file=sys.stderr)
     slowest = ", ".join(f"{path} {seconds:.0f} s" for seconds, path in sorted(times, reverse=True)[:3])
     print(f"clang-tidy: {len(commands)} sources, {unchanged} unchanged since they passed, {failed} refused"
-          + (f"; slowest: {slowest}" if slowest else ""))
+          + (f", {left} left for the next run or scripts/nightly" if left else "") + (f"; slowest: {slowest}" if slowest else ""))
     return 1 if failed else 0
 
 

@@ -10,6 +10,7 @@
 #include "python/src/convert.h"
 #include "python/src/datasets.h"
 #include "python/src/options.h"
+#include "python/src/single_user.h"
 #include "tercel/data/batch_reader.h"
 
 namespace tercel::python {
@@ -67,14 +68,14 @@ class ReaderObject {
   ReaderObject& operator=(const ReaderObject&) = delete;
 
   void close() {
-    check_unused();
+    user_.check_unused();
     drop();
   }
   bool is_closed() const { return reader_ == nullptr; }
 
   /** For functions that change nothing: a signal's handler may call them while its thread waits for a batch. */
   const BatchReader& read() const {
-    if (!is_used_here()) check_unused();
+    if (!user_.is_used_here()) user_.check_unused();
     check_open();
     return *reader_;
   }
@@ -86,12 +87,14 @@ class ReaderObject {
 
   /** Sets where a loop that begins now ends. */
   void begin_loop() {
-    const Use use(*this);
+    const SingleUser::Use use(user_);
+    check_open();
     set_end();
   }
   /** make() of the next batch's parts; no object after the last one. */
   nb::object next(nb::handle make) {
-    const Use use(*this);
+    const SingleUser::Use use(user_);
+    check_open();
     if (!held_) {
       wait_for_batch(*reader_);
       Held held{reader_->position(), {}, {}};
@@ -109,7 +112,8 @@ class ReaderObject {
   }
   template <class F>
   void move(F&& to_position) {
-    const Use use(*this);
+    const SingleUser::Use use(user_);
+    check_open();
     released([&] { to_position(*reader_); });
     held_.reset();
     set_end();
@@ -122,30 +126,6 @@ class ReaderObject {
     nb::object parts;  // made of the batch
   };
 
-  /** The reader for the length of a scope. Begins and ends with the GIL, which guards the flag. */
-  class Use {
-   public:
-    explicit Use(ReaderObject& object) : object_(object) {
-      object.check_unused();
-      object.check_open();
-      object.in_use_ = true;
-      object.user_ = PyThread_get_thread_ident();
-    }
-    ~Use() { object_.in_use_ = false; }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-   private:
-    ReaderObject& object_;
-  };
-
-  bool is_used_here() const { return in_use_ && user_ == PyThread_get_thread_ident(); }
-  void check_unused() const {
-    TERCEL_CHECK(!is_used_here(), RuntimeError,
-                 "reader: this thread is using it: a signal handler may only ask for its position and sizes");
-    TERCEL_CHECK(!in_use_, RuntimeError,
-                 "reader: another thread is using it (or was, when this process was forked): open a reader for each");
-  }
   void check_open() const { TERCEL_CHECK(reader_, ValueError, "reader: it is closed"); }
   void set_end() {
     const int64_t epochs = reader_->options().epochs;
@@ -162,8 +142,7 @@ class ReaderObject {
 
   std::unique_ptr<BatchReader> reader_;
   std::optional<Held> held_;  // see Note [Batches on their way]
-  bool in_use_ = false;
-  unsigned long user_ = 0;
+  SingleUser user_{"reader", "a signal handler may only ask for its position and sizes", "open a reader for each"};
 };
 
 /** The iterator of a loop. */

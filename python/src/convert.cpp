@@ -1,6 +1,7 @@
 #include "python/src/convert.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include "python/src/data.h"
 #include "tercel/ops/common/copy.h"
@@ -138,6 +139,15 @@ std::string to_path(nb::handle o) {
   if (!PyUnicode_FSConverter(o.ptr(), &encoded)) raise_pending();
   const nb::object owner = nb::steal(encoded);
   return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
+}
+
+std::string to_absolute_path(nb::handle o) {
+  const std::string path = to_path(o);
+  return path.empty() ? path : std::filesystem::absolute(path).string();
+}
+
+nb::object from_path(const std::string& path) {
+  return own(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
 DimVector to_ints(PyObject* o) {

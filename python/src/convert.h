@@ -94,6 +94,10 @@ Scalar real_number(Scalar value, ScalarType wanted);
 std::string_view to_text(PyObject* o);
 /** From str, bytes or os.PathLike. */
 std::string to_path(nb::handle o);
+/** The same, independent of later changes of the working folder. An empty path stays empty. */
+std::string to_absolute_path(nb::handle o);
+/** A path as a str, with surrogates for bytes that are not UTF-8. */
+nb::object from_path(const std::string& path);
 ScalarType to_dtype(PyObject* o);
 Device to_device(PyObject* o);
 Layout to_layout(PyObject* o);

@@ -23,14 +23,7 @@ namespace tercel::python {
 
 namespace {
 
-nb::object from_path(const std::string& path) {
-  return own(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
-}
-
-/** Independent of later changes of the working folder. An empty path stays empty. */
 std::string absolute(const std::string& path) { return path.empty() ? path : std::filesystem::absolute(path).string(); }
-
-std::string to_absolute_path(nb::handle o) { return absolute(to_path(o)); }
 
 /** A description that has no folder, with absolute paths. */
 data::Dataset located(data::Dataset dataset) {
@@ -91,12 +84,7 @@ void register_dataset(nb::module_& m) {
              return to_str(data::dataset_to_json(dataset));
            })
       .def("folder", [](const Dataset& dataset) { return from_path(dataset.folder); })
-      .def("schema",
-           [](const Dataset& dataset) {
-             nb::dict schema = to_dict(dataset.schema);
-             schema["num_keys"] = dataset.schema.num_keys();
-             return schema;
-           })
+      .def("schema", [](const Dataset& dataset) { return schema_to_dict(dataset.schema); })
       .def("format",
            [](const Dataset& dataset) {
              const data::DatasetFormat& format = dataset.checked_format();
@@ -198,6 +186,20 @@ nb::dict options_of_functions() {
 
 }  // namespace
 
+nb::dict schema_to_dict(const data::Schema& schema) {
+  nb::dict values = to_dict(schema);
+  values["num_keys"] = schema.num_keys();
+  return values;
+}
+
+data::Schema to_schema(const nb::dict& values) {
+  data::Schema schema;
+  constexpr std::string_view kDerived[] = {"num_keys"};
+  set_options(values, option_table<data::Schema>(), &schema, "schema", kDerived);
+  schema.check("schema");
+  return schema;
+}
+
 data::PartName to_part(std::string_view name) {
   data::PartName part = data::PartName::Train;
   TERCEL_CHECK(parse_enum(name, part), ConfigError, "dataset: expected a part 'train' or 'test', found '",
@@ -224,6 +226,7 @@ void register_datasets(nb::module_& m) {
   define("_convert_criteo", data::convert_criteo, "criteo");
   define("_convert_csv", data::convert_csv, "csv");
   m.def("_dataset_options", options_of_functions);
+  m.def("_check_schema", [](const nb::dict& values) { to_schema(values); });
 }
 
 }  // namespace tercel::python

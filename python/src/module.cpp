@@ -4,6 +4,7 @@
 #include "python/src/autograd.h"
 #include "python/src/datasets.h"
 #include "python/src/exchange.h"
+#include "python/src/models.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "python/src/package_name.h"
@@ -55,6 +56,8 @@ NB_MODULE(_C, m) {
   register_files(m);
   register_datasets(m);
   register_batches(m);
+  register_models(m);
+  register_sessions(m);
   register_return_types(m);
   register_profile(m);
   set_warning_handler(warn);

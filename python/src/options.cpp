@@ -152,6 +152,12 @@ void set_options(const nb::dict& values, OptionTable table, void* options, std::
   detail::read_options(given, table, options, owner, others);
 }
 
+std::string dict_to_json(const nb::dict& values, std::string_view owner) {
+  return dump_json(ToJson(owner).options(values));
+}
+
+nb::object json_to_object(const std::string& text) { return from_json(parse_json(text, "JSON", JsonErrors::Config)); }
+
 nb::dict options_to_dict(OptionTable table, const void* options) {
   return nb::borrow<nb::dict>(from_json(detail::write_options(table, options)));
 }

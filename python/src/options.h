@@ -2,6 +2,7 @@
 // their fields().
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "python/src/python.h"
@@ -15,6 +16,11 @@ namespace tercel::python {
  */
 void set_options(const nb::dict& values, OptionTable table, void* options, std::string_view owner,
                  Span<std::string_view> others = {});
+
+/** A dict of what options are given as, as JSON text; TypeError that starts with [owner] for another object. */
+std::string dict_to_json(const nb::dict& values, std::string_view owner);
+/** JSON text that the library wrote. */
+nb::object json_to_object(const std::string& text);
 
 /** The options as a dict; structs in them are dicts. */
 nb::dict options_to_dict(OptionTable table, const void* options);

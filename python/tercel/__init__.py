@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING  # noqa: E402
 
 if TYPE_CHECKING:
     from tercel import (amp, array_api, backends, compiler, cpu, cuda, data, distributed, jit, masked,  # noqa: F401
-                        multiprocessing, nn, optim, overrides, profiler, return_types, signal, testing, torch_version,
-                        types, version)
+                        multiprocessing, nn, optim, overrides, profiler, recsys, return_types, signal, testing,
+                        torch_version, types, version)
 
 for _type in (device, dtype, layout, memory_format):
     _type.__module__ = "tercel"
@@ -44,7 +44,8 @@ __version__ = _C._version()
 # Modules that are imported on first use, to keep `import tercel` fast.
 _LATER = frozenset((
     "__config__", "_dynamo", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "data", "distributed", "jit",
-    "masked", "multiprocessing", "nn", "optim", "overrides", "profiler", "return_types", "signal", "testing", "torch_version", "types", "version"))
+    "masked", "multiprocessing", "nn", "optim", "overrides", "profiler", "recsys", "return_types",
+    "signal", "testing", "torch_version", "types", "version"))
 
 
 def __getattr__(name):

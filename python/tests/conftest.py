@@ -1,4 +1,9 @@
-"""Skips tests for which the installed NumPy is too old as a reference (the newest for Python 3.9 is 2.0)."""
+"""
+Skips tests for which the installed NumPy is too old as a reference (the newest for Python 3.9 is 2.0), and lets Ctrl-C
+raise KeyboardInterrupt where the tests run in the background.
+"""
+
+import signal
 
 import numpy as np
 import pytest
@@ -19,3 +24,9 @@ def pytest_collection_modifyitems(items):
         for name, reason in NEEDS_NUMPY_2_1.items():
             if item.nodeid.rsplit("/", 1)[-1].startswith(name):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c():
+    """Shells let programs in the background ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)

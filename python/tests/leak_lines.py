@@ -63,6 +63,22 @@ tc.data.Batch(0, 0, 0, 0, 0, x, x, [("a", 1, 0, "sample_major", True, v, v, None
 tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: None), tc.data.GenerateResult, tc.data.ConvertResult
 open(path + "/c.csv", "w").write("y,x\n" + "1,2\n0,3\n" * 9); tc.data.convert_csv(path + "/c.csv", path + "/c", label="y", dense=["x"], replace=True)
 open(path + "/c.txt", "w").write(("1" + "\t3" * 39 + "\n") * 9); tc.data.convert_criteo([path + "/c.txt"], path + "/k", replace=True)
+d = tc.data.ArrayDataset({"a": [0, 1], "b": ([0, 1, 2], [0, 1, 3])}, dense={"x": [1, 2]}, labels=[0, 1]); [b["keys"] for b in d.batches(2, shuffle=True)], d.schema, d.like({"a": [0], "b": [[2]]}, dense=[3])
+s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.step(), s.evaluate(progress=lambda *of: None), s.predict(tc.data.Dataset(clicks)), s.summary(), copy.deepcopy(s.config)
+s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.steps, s.rows, s.loss, s.is_whole, s.inputs, s.heads, s.schema, s.parameters(), s.tables(), s.buffers(), s.frozen, s.freeze("deep"), s.unfreeze("deep")
+s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); b = next(iter(s.batches(tc.data.Dataset(clicks)))); s.forward_backward(b), s.gradients(), s.reduce(), s.update(), s.forward_backward(b), s.discard(), s.step(b), s.predict(b), s.evaluate([b])
+s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.learning_rate = s.learning_rate; s.learning_rate = None; s.load(s.save(path + "/s" + str(len(os.listdir(path)))))
+d = tc.data.ArrayDataset({"a": [0, 1]}, labels=[0, 1]); s = tc.recsys.Session("dcn", d); s.step({"a": [0]}, [1]), s.predict({"a": [0, 1]}), s.evaluate(d), s.predict(d)
+t = tc.recsys.Trainer("wdl", tc.data.Dataset(clicks), path + "/t" + str(len(os.listdir(path))), solver=ten, callbacks=[lambda p: t.stop()]); t.run(), t.step, t.checkpoint, t.metrics, t.session.steps; m = tc.recsys.load_model(t._folder); m.evaluate(tc.data.Dataset(clicks)), m.step, m.last_step, m.checkpoint; t.close()
+open(path + "/c.csv", "w").write("y,c\n" + "1,a\n0,b\n" * 9); d = tc.data.convert_csv(path + "/c.csv", path + "/q", label="y", categorical=["c"], min_count=1, test_every=0, replace=True).dataset; t = tc.recsys.Trainer("wdl", d, path + "/t" + str(len(os.listdir(path))), solver=ten); t.run(); tc.recsys.load_model(t._folder).predict_text(path + "/c.csv"); t.close()
+with tc.recsys.Trainer("wdl", tc.data.Dataset(clicks), path + "/t" + str(len(os.listdir(path))), solver=ten, callbacks=[tc.recsys.Callback()]) as t: t.run(), t.callbacks.clear()
+c = tc.recsys.Callback(); p = tc.recsys.Progress("step", 1, 1, 1, 1.0, 1.0, 1.0, {}, ""); c(p), c.on_step(p), c.on_evaluation(p), c.on_checkpoint(p)
+g = tc.recsys.Graph(sparse="a"); g.BinaryCrossEntropyLoss(g.InnerProduct(g.Reshape(g.SparseEmbedding("a")), num_output=1), "label"), g.add("ReLU", ["x"]); g.MLP, g.Interaction, g.WeightMultiply
+tc.recsys.preset("wdl"), tc.recsys.preset_names(), tc.recsys.layer_types(), tc.recsys.resolve_config("wdl", solver={"lr": 1}), tc.recsys.Gradients({}, {}), tc.recsys.Model, tc.recsys.LoadedModel
+! tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten).step({"a": [0]}, [1])
+! tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten).evaluate(progress=lambda *of: 1 / 0)
+! tc.recsys.Session("wdk", tc.data.Dataset(clicks))
+! tc.recsys.Trainer("wdl", tc.data.Dataset(clicks), path + "/e" + str(len(os.listdir(path))), solver=ten, callbacks=[lambda p: 1 / 0]).run()
 ! tc.data.open_dataset(clicks).batches(batch_size=7, seeds=3)
 ! tc.data.open_dataset(clicks).batches(columns=["a"])
 ! tc.data.open_dataset(clicks).batches("valid")
@@ -514,7 +530,7 @@ def names(path):
         "warnings": warnings, "copy": copy, "pickle": pickle, "threading": threading, "del_": delattr, "Double": Double,
         "Failing": Failing, "Tripled": Tripled, "fwAD": fwAD, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
         "raising": raising, "loop": loop, "nothing_fits": nothing_fits, "every": every, "stepped": stepped, "scheduled": scheduled,
-        "loss_of": loss_of,
+        "loss_of": loss_of, "os": os, "ten": {"batchsize": 10},
     }
 
 

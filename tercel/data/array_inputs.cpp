@@ -101,10 +101,12 @@ Bags read_bags(const ArrayInput& array, int64_t slots) {
 
 class BatchMaker {
  public:
-  BatchMaker(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs, std::string_view dense_name)
+  BatchMaker(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs, std::string_view dense_name,
+             const Tensor& labels)
       : arrays_(arrays),
         inputs_(inputs),
         dense_name_(dense_name),
+        labels_{"labels", labels},
         rules_(schema, /*binary_labels=*/false, std::numeric_limits<uint64_t>::max(), inputs) {}
 
   Batch make() {
@@ -116,6 +118,7 @@ class BatchMaker {
       first_slot += static_cast<size_t>(input.slot_num);
     }
     TERCEL_CHECK(counted_, ValueError, "batch: no inputs are given");
+    if (labels_.values.defined()) set_labels();
     if (!batch_.dense.defined()) batch_.dense = empty({batch_.rows, 0}, kFloat32);
     batch_.global_rows = batch_.rows;
     return std::move(batch_);
@@ -159,13 +162,30 @@ class BatchMaker {
     TERCEL_CHECK(sizes.size() == 2 && sizes[1] == dim && !array->row_offsets.defined(), ValueError, title_of(*array),
                  ": expected [batch, ", dim, "] without row offsets but got ", sizes);
     count_rows(*array, sizes[0]);
-    batch_.dense = empty(sizes, kFloat32);
-    const int64_t count = batch_.dense.numel();
-    float* const values = count > 0 ? batch_.dense.data<float>() : nullptr;
-    copy_elements(array->values, values);
+    batch_.dense = finite_values(*array, dim, [this](int64_t column) { return rules_.expected_dense(column); });
+  }
+
+  void set_labels() {
+    const int64_t dim = schema().label_dim;
+    check_dtype(labels_, "values", labels_.values, /*keys=*/false);
+    const IntSpan sizes = labels_.values.sizes();
+    TERCEL_CHECK(sizes.size() == 2 ? sizes[1] == dim : sizes.size() == 1 && dim == 1, ValueError, title_of(labels_),
+                 ": expected [batch, ", dim, dim == 1 ? "] or [batch]" : "]", " but got ", sizes);
+    count_rows(labels_, sizes[0]);
+    batch_.labels = finite_values(labels_, dim, [this](int64_t column) { return rules_.expected_label(column); });
+  }
+
+  /** Values [rows, dim], float32; ValueError for one that is not finite. */
+  template <class Expected>
+  Tensor finite_values(const ArrayInput& array, int64_t dim, Expected&& expected) const {
+    const Tensor out = empty({batch_.rows, dim}, kFloat32);
+    const int64_t count = out.numel();
+    float* const values = count > 0 ? out.data<float>() : nullptr;
+    copy_elements(array.values, values);
     for (int64_t i = 0; i < count; ++i)
-      TERCEL_CHECK(RowRules::is_dense_value(values[i]), ValueError, title_of(*array), ": row ", i / dim, ": expected ",
-                   rules_.expected_dense(i % dim), " but got ", values[i]);
+      TERCEL_CHECK(RowRules::is_dense_value(values[i]), ValueError, title_of(array), ": row ", i / dim, ": expected ",
+                   expected(i % dim), " but got ", values[i]);
+    return out;
   }
 
   /** The arrays for the slots of an input. */
@@ -247,6 +267,7 @@ class BatchMaker {
   Span<ArrayInput> arrays_;
   Span<SparseInput> inputs_;
   std::string_view dense_name_;
+  ArrayInput labels_;
   RowRules rules_;
   Batch batch_;
   const ArrayInput* counted_ = nullptr;  // the first array, whose rows the others must have
@@ -255,8 +276,8 @@ class BatchMaker {
 }  // namespace
 
 Batch batch_from_arrays(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs,
-                        std::string_view dense_name) {
-  return BatchMaker(arrays, schema, inputs, dense_name).make();
+                        std::string_view dense_name, const Tensor& labels) {
+  return BatchMaker(arrays, schema, inputs, dense_name, labels).make();
 }
 
 }  // namespace tercel::data

@@ -152,9 +152,13 @@ void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step, 
   const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
   TERCEL_CHECK(parameter_.dim() == 1, RuntimeError, "optimizer: expected a parameter with one dimension but got ",
                describe(parameter_));
-  for (const ElementRange& part : parts)
-    TERCEL_CHECK(0 <= part.begin && part.begin <= part.end && part.end <= parameter_.numel(), RuntimeError,
-                 "optimizer: elements [", part.begin, ", ", part.end, ") are not in ", describe(parameter_));
+  int64_t done = 0;
+  for (const ElementRange& part : parts) {
+    TERCEL_CHECK(done <= part.begin && part.begin <= part.end && part.end <= parameter_.numel(), RuntimeError,
+                 "optimizer: elements [", part.begin, ", ", part.end, ") are not in those from ", done, " on of ",
+                 describe(parameter_));
+    done = part.end;
+  }
   if (nothing_to_do(options_.type, rate)) return;
   const NoGradGuard no_grad;
   for (const ElementRange& part : parts) {

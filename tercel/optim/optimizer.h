@@ -95,7 +95,10 @@ class TERCEL_API Optimizer {
    * divides by the rate, and changes nothing at a rate of 0.
    */
   void update_dense(const Tensor& gradient, double learning_rate, int64_t step);
-  /** The same on these elements only, of a parameter with one dimension; RuntimeError for a range that is not in it. */
+  /**
+   * The same on these elements only, of a parameter with one dimension. RuntimeError unless the ranges are in it,
+   * ascending and apart.
+   */
   void update_dense(const Tensor& gradient, double learning_rate, int64_t step, Span<ElementRange> parts);
   /** One step on the rows of a row gradient (any order, duplicates are summed); IndexError for a row out of range. */
   void update_rows(const Gradient& gradient, double learning_rate, int64_t step);
@@ -104,6 +107,8 @@ class TERCEL_API Optimizer {
 
   /** Whether all values stored by the steps so far, in parameter and states, were finite. Needs no pass over them. */
   bool is_finite() const { return is_finite_; }
+  /** Forgets what was stored so far; call it when other values have been loaded. */
+  void forget_nonfinite() { is_finite_ = true; }
 
   const OptimizerOptions& options() const { return options_; }
   /** The rule's states in the order of state_names(). */

@@ -59,22 +59,25 @@ struct Manifest {
 };
 constexpr std::string_view kConfig[] = {"config"};
 
-/** From format 3 on it covers the format too: a changed digit must not turn one format into another that is read. */
-std::string content_checksum(const Json& format, const Json& content) {
-  std::string text = dump_json_line(content);
-  if (format > kOldestFormat) text = dump_json_line(format) + " " + text;
+// Every version, past and future, can verify it: what is intact in another format must not be taken for damaged.
+std::string content_checksum(const Json& content) {
+  const std::string text = dump_json_line(content);
   return checksum_to_hex(checksum(text.data(), text.size()));
 }
 
-/** The text of a file with a checksum of its content. */
+/**
+ * The text of a file with a checksum of its content. From format 3 on the content has the format too: a changed digit
+ * must not turn one format into another that is read.
+ */
 std::string sealed(Json content) {
   Json json = {{"format", kFormat}};
-  json["checksum"] = content_checksum(kFormat, content);
+  content["format"] = kFormat;
+  json["checksum"] = content_checksum(content);
   json["content"] = std::move(content);
   return dump_json(json);
 }
 
-/** The content of such a file. */
+/** The content of such a file, without the format. */
 Json read_sealed(const std::string& path) {
   Json json = read_json_file(path, JsonErrors::Data);
   const auto entry = [&json](const char* key) {
@@ -84,9 +87,13 @@ Json read_sealed(const std::string& path) {
   TERCEL_CHECK(format.is_number_integer(), DataError, path, ": format: expected an integer but found ",
                describe_json(format));
   Json content = entry("content");
-  const std::string sum = content_checksum(format, content);
+  const std::string sum = content_checksum(content);
   TERCEL_CHECK(entry("checksum") == sum, DataError, path, ": expected checksum ", describe_json(entry("checksum")),
                " but the content has \"", sum, "\"");
+  const bool repeats = content.is_object() && content.contains("format");
+  TERCEL_CHECK(repeats ? content.at("format") == format : format <= kOldestFormat, DataError, path,
+               ": format: expected that of the content, ", repeats ? describe_json(content.at("format")) : "2",
+               ", but found ", describe_json(format));
   if (format < kOldestFormat || format > kFormat) {
     const bool says = content.is_object() && content.contains("tercel_version");
     throw_error<CheckpointVersionError>({path, ": expected format ", kOldestFormat, " or ", kFormat, ", which Tercel ",
@@ -94,6 +101,7 @@ Json read_sealed(const std::string& path) {
                                          " of Tercel ",
                                          says ? printable(dump_json_line(content.at("tercel_version"))) : "unknown"});
   }
+  if (repeats) content.erase("format");
   return content;
 }
 

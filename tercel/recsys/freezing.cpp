@@ -6,7 +6,7 @@
 
 namespace tercel::recsys {
 
-void check_names_of_parameters(const Graph& graph, Span<std::string> names) {
+void check_names_of_parameters(const char* function, const Graph& graph, Span<std::string> names) {
   const auto has_parameters = [](const GraphNode& node) { return node.table >= 0 || !node.parameters.empty(); };
   std::vector<std::string_view> known;
   for (const GraphNode& node : graph.nodes)
@@ -14,9 +14,10 @@ void check_names_of_parameters(const Graph& graph, Span<std::string> names) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     for (const GraphNode& node : graph.nodes)
-      TERCEL_CHECK(node.name != name || name.empty(), ConfigError, "freeze: layer '", printable(name), "' (", node.type,
-                   ") has no parameters", known_names("", known));
-    throw_error<ConfigError>({"freeze: there is no layer or table '", printable(name), "'", known_names(name, known)});
+      TERCEL_CHECK(node.name != name || name.empty(), ConfigError, function, ": layer '", printable(name), "' (",
+                   node.type, ") has no parameters", known_names("", known));
+    throw_error<ConfigError>(
+        {function, ": there is no layer or table '", printable(name), "'", known_names(name, known)});
   }
 }
 

@@ -10,8 +10,8 @@
 
 namespace tercel::recsys {
 
-/** ConfigError unless each name is that of a layer with parameters, or of a table. */
-void check_names_of_parameters(const Graph& graph, Span<std::string> names);
+/** ConfigError "function: ..." unless each name is that of a layer with parameters, or of a table. */
+void check_names_of_parameters(const char* function, const Graph& graph, Span<std::string> names);
 
 /**
  * Lets exactly the parameters and tables of these layers need no gradient. Returns the elements of the model's arena

@@ -19,17 +19,6 @@ namespace tercel::recsys {
 
 namespace {
 
-/** Name of the Data layer's tensor of dense values. */
-const std::string& dense_name(const Model& model) {
-  const std::vector<GraphTensor>& tensors = model.graph().tensors;
-  return std::find_if(tensors.begin(), tensors.end(), [](const GraphTensor& t) { return t.kind == TensorKind::Dense; })
-      ->name;
-}
-
-data::Batch batch_of(const Model& model, const data::Schema& schema, Span<data::ArrayInput> inputs) {
-  return data::batch_from_arrays(inputs, schema, model.sparse_inputs(), dense_name(model));
-}
-
 /** The folder of the run that contains a model's path. */
 std::string run_of(const std::string& path) { return is_checkpoint_folder(path) ? join_path(path, "../..") : path; }
 
@@ -66,38 +55,37 @@ LoadedModel load_model(const std::string& path) {
           checkpoint.folder(), step,          last,         std::move(warnings)};
 }
 
-std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset) {
+std::string check_dataset_fits(const data::DataIdentity& trained_on, const data::Dataset& dataset) {
   const data::DataIdentity identity = data::identity_of(dataset);
-  data::check_same_meaning(model.data, identity, dataset.folder);
-  return data::compare_moments(model.data, identity);
+  data::check_same_meaning(trained_on, identity, dataset.folder);
+  return data::compare_moments(trained_on, identity);
 }
 
-namespace {
-
-/** [B, heads]. */
-Tensor probabilities_of(Model& model, const data::Batch& batch) {
+Tensor predict(Model& model, const data::Batch& batch) {
   const NoGradGuard guard;
-  const std::vector<Tensor> logits = model.forward(batch, /*training=*/false).logits;
+  const std::vector<Tensor> logits = model.forward(batch).logits;
   return sigmoid(logits.size() == 1 ? logits[0] : cat(logits, 1)).contiguous();
 }
 
-}  // namespace
-
-int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
-  check_dataset_fits(model, dataset);
-  data::BatchReader reader(dataset, part, evaluation_reading(model.model, model.config));
+int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink) {
   data::Batch batch;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    sink(values_of(probabilities_of(model.model, batch)));
+    sink(values_of(predict(model, batch)));
     rows += batch.rows;
   }
   return rows;
 }
 
+int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
+  check_dataset_fits(model.data, dataset);
+  data::BatchReader reader(dataset, part, evaluation_reading(model.model, model.config));
+  return predict(model.model, reader, sink);
+}
+
 int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {
   data::Dataset dataset = RunFolder(model.run).read_description();
-  check_dataset_fits(model, dataset);
+  check_dataset_fits(model.data, dataset);
   TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
                ": the model's dataset was not converted from text, so the model cannot read text");
   if (!model.data.dense_mean.empty()) {  // the run may have continued on data with other moments
@@ -116,19 +104,19 @@ int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, 
     const int64_t rows = text.read(capacity, labels.data(), static_cast<float*>(dense.data_ptr()),
                                    static_cast<int64_t*>(keys.data_ptr()));
     if (rows == 0) return total;
-    std::vector<data::ArrayInput> inputs{{dense_name(model.model), dense.narrow(0, 0, rows)}};
+    std::vector<data::ArrayInput> inputs{{model.model.dense_name(), dense.narrow(0, 0, rows)}};
     int64_t slot = 0;
     for (const data::SparseInput& input : model.model.sparse_inputs()) {
       inputs.push_back({input.name, keys.narrow(0, 0, rows).narrow(1, slot, input.slot_num)});
       slot += input.slot_num;
     }
-    sink(values_of(probabilities_of(model.model, batch_of(model.model, dataset.schema, inputs))));
+    sink(values_of(predict(model.model, model.model.make_batch(inputs))));
     total += rows;
   }
 }
 
-Tensor predict(LoadedModel& model, Span<data::ArrayInput> inputs) {
-  const Tensor all = probabilities_of(model.model, batch_of(model.model, model.data.schema, inputs));
+Tensor predict(Model& model, Span<data::ArrayInput> inputs) {
+  const Tensor all = predict(model, model.make_batch(inputs));
   return all.size(1) == 1 ? all.select(1, 0) : all;
 }
 

@@ -41,25 +41,29 @@ TERCEL_API Checkpoint open_model(const std::string& path, Verify verify, std::ve
 TERCEL_API LoadedModel load_model(const std::string& path);
 
 /**
- * DataError unless the dataset's rows mean what the model's train rows mean: data::check_same_meaning(). Returns a
- * warning if their dense values were standardised by other moments, else nothing.
+ * DataError unless the dataset's rows mean what the rows mean that a model was trained on: data::check_same_meaning().
+ * Returns a warning if their dense values were standardised by other moments, else nothing.
  */
-TERCEL_API std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset);
+TERCEL_API std::string check_dataset_fits(const data::DataIdentity& trained_on, const data::Dataset& dataset);
+
+/** Probabilities [B, heads] of a batch's rows. */
+TERCEL_API Tensor predict(Model& model, const data::Batch& batch);
+
+/**
+ * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass:
+ * Model::make_batch() has names, shapes and errors.
+ */
+TERCEL_API Tensor predict(Model& model, Span<data::ArrayInput> inputs);
 
 /** Receives the click probabilities of consecutive rows [rows, heads], those of a row together. */
 using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;
 
-/** Probabilities for the rows of a part, in order; returns their number. */
+/** Probabilities for the rows that a reader delivers from its position on; returns their number. */
+TERCEL_API int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink);
+/** The same for the rows of a part, in order; DataError as check_dataset_fits(). */
 TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink);
 
 /** The same for raw text in the format of the model's training data, with or without the label's column. */
 TERCEL_API int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink);
-
-/**
- * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass.
- * Inputs are named by tensors of the Data layer or by slots of the schema: data::batch_from_arrays() has shapes and
- * errors.
- */
-TERCEL_API Tensor predict(LoadedModel& model, Span<data::ArrayInput> inputs);
 
 }  // namespace tercel::recsys

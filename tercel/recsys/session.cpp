@@ -45,18 +45,24 @@ struct SessionState {
 // Format 2 had the state of a generator of dropout.
 constexpr std::string_view kFormerState[] = {"generator_seed", "generator_offset"};
 
-SessionState read_state(const Checkpoint& checkpoint, const Graph& graph) {
+/** Adds a warning if the steps up to here drew other masks than those from here on will. */
+SessionState read_state(const Checkpoint& checkpoint, const Graph& graph, std::vector<std::string>& warnings) {
   SessionState state;
   try {
-    read_options(parse_json(checkpoint.state(), checkpoint.folder(), JsonErrors::Data), state, checkpoint.folder(),
-                 kFormerState);
+    const Json json = parse_json(checkpoint.state(), checkpoint.folder(), JsonErrors::Data);
+    read_options(json, state, checkpoint.folder(), kFormerState);
+    const auto draws = [](const GraphNode& node) { return node.type == "Dropout"; };
+    if (json.contains(kFormerState[0]) && std::any_of(graph.nodes.begin(), graph.nodes.end(), draws))
+      warnings.push_back(
+          "the checkpoint was written by a version whose Dropout drew other masks: the run will not have the bits that "
+          "it would have had there");
     TERCEL_CHECK(state.learning_rate == kSchedule || state.learning_rate >= 0, ConfigError, checkpoint.folder(),
                  ": learning_rate: expected -1 or a rate that is not negative, found ", state.learning_rate);
   } catch (const ConfigError& e) {
     throw DataError(e.what());
   }
   try {
-    check_names_of_parameters(graph, state.frozen);
+    check_names_of_parameters("frozen", graph, state.frozen);
   } catch (const ConfigError& e) {
     throw_error<DataError>({checkpoint.folder(), ": ", e.what()});
   }
@@ -118,6 +124,8 @@ void Session::initialize() {
 }
 
 bool Session::initialize(FunctionRef<bool()> go_on) {
+  TERCEL_CHECK(!initializes_, RuntimeError, "session: initialize: it was called before");
+  initializes_ = true;
   if (!model_.initialize(config_.solver.seed, go_on)) return false;
   for (const auto& [name, buffer] : model_.buffers()) {
     buffers_.push_back(buffer);
@@ -140,7 +148,8 @@ void Session::check_dataset(const char* function) const {
 void Session::check_between_steps(const char* function) const {
   TERCEL_CHECK(is_initialized(), RuntimeError, "session: ", function, ": the model is not initialised");
   TERCEL_CHECK(phase_ != Phase::Changing, RuntimeError, "session: ", function,
-               ": an error in an update or in load() left the state incomplete; load a checkpoint");
+               ": an error in an update or in load() left the state incomplete; ",
+               train_reader_ ? "load a checkpoint" : "make another session");
   TERCEL_CHECK(phase_ == Phase::Whole, RuntimeError, "session: ", function, ": step ", steps_ + 1,
                " has gradients but no update; call update() or discard() first");
 }
@@ -150,15 +159,29 @@ void Session::check_gradients(const char* function) const {
 }
 
 bool Session::step() {
-  check_dataset("step");
-  check_between_steps("step");
-  {
-    const ProfileRange range("read batch", RangeKind::Annotation);
-    if (!train_reader_->next(batch_)) return false;
-  }
+  if (!read_next("step")) return false;
   step(batch_);
   position_ = train_reader_->position();
+  is_ahead_ = false;
   return true;
+}
+
+bool Session::skip() {
+  if (!read_next("skip")) return false;
+  position_ = train_reader_->position();
+  is_ahead_ = false;
+  return true;
+}
+
+/** Reads the batch behind position_; false after the last one. */
+bool Session::read_next(const char* function) {
+  check_dataset(function);
+  check_between_steps(function);
+  if (config_.solver.max_iter > 0 && steps_ >= config_.solver.max_iter) return false;
+  const ProfileRange range("read batch", RangeKind::Annotation);
+  if (is_ahead_) train_reader_->seek(position_);
+  is_ahead_ = true;
+  return train_reader_->next(batch_);
 }
 
 void Session::step(const data::Batch& batch) {
@@ -248,16 +271,22 @@ void Session::restore_buffers() {
 
 MetricValues Session::evaluate(RowObserver observer) {
   TERCEL_CHECK(test_reader_, RuntimeError, "session: evaluate: there are no test rows");
-  check_finite();
+  check_finite("evaluate");
   const ProfileRange range("evaluate", RangeKind::Annotation);
   test_reader_->rewind();
-  MetricValues metrics = recsys::evaluate(model_, *test_reader_, observer);
-  test_reader_->rewind();  // it keeps no batches until the next time
-  return metrics;
+  // Whatever happens, it keeps no threads and batches until the next time.
+  struct Rewound {
+    data::BatchReader& reader;
+    ~Rewound() { reader.rewind(); }
+  };
+  const Rewound rewound{*test_reader_};
+  return recsys::evaluate(model_, *test_reader_, observer);
 }
 
-void Session::check_finite() {
-  check_between_steps("check_finite");
+void Session::check_finite() { check_finite("check_finite"); }
+
+void Session::check_finite(const char* function) {
+  check_between_steps(function);
   if (checked_at_ == steps_) return;
   const NoGradGuard guard;
   const auto check = [this](const std::string& name, const Tensor& tensor) {
@@ -276,7 +305,7 @@ void Session::check_finite() {
 
 void Session::save(CheckpointStore& store) {
   check_dataset("save");
-  check_finite();
+  check_finite("save");
   SessionState state;
   state.step = steps_;
   state.threads = num_threads();
@@ -289,7 +318,7 @@ void Session::save(CheckpointStore& store) {
 }
 
 ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const {
-  check_dataset("load");
+  check_dataset("check");
   ResumeCheck check = check_resume(checkpoint.identity(), identity_, new_data, checkpoint.folder(), dataset_folder_);
   checkpoint.check_fingerprint(model_.fingerprint());
   return check;
@@ -297,16 +326,21 @@ ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const
 
 std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new_data) {
   TERCEL_CHECK(is_initialized(), RuntimeError, "session: load: the model is not initialised");
+  check_dataset("load");
   ResumeCheck check = this->check(checkpoint, new_data);
-  const SessionState state = read_state(checkpoint, model_.graph());
-  if (phase_ == Phase::Gradients) discard();
-  phase_ = Phase::Changing;
-  for (const CheckpointFile& file : training_files(model_, *dense_)) checkpoint.read(file);
+  const SessionState state = read_state(checkpoint, model_.graph(), check.warnings);
+  is_ahead_ = true;  // until it is known to be at a position; seek() may refuse the state's
   if (check.new_train_rows)
     train_reader_->rewind();
   else
     train_reader_->seek(state.position);
+  if (phase_ == Phase::Gradients) discard();
+  phase_ = Phase::Changing;
+  for (const CheckpointFile& file : training_files(model_, *dense_)) checkpoint.read(file);
+  dense_->forget_nonfinite();
+  model_.embeddings().forget_nonfinite();
   position_ = train_reader_->position();
+  is_ahead_ = false;
   first_step_ = check.new_train_rows ? state.step : state.first_step;
   steps_ = state.step;
   checked_at_ = -1;
@@ -333,7 +367,7 @@ void Session::set_learning_rate(double rate) {
 
 void Session::freeze(Span<std::string> names) {
   check_between_steps("freeze");
-  check_names_of_parameters(model_.graph(), names);
+  check_names_of_parameters("freeze", model_.graph(), names);
   std::set<std::string> all = frozen_;
   all.insert(names.begin(), names.end());
   set_frozen(std::move(all));
@@ -341,7 +375,7 @@ void Session::freeze(Span<std::string> names) {
 
 void Session::unfreeze(Span<std::string> names) {
   check_between_steps("unfreeze");
-  check_names_of_parameters(model_.graph(), names);
+  check_names_of_parameters("unfreeze", model_.graph(), names);
   std::set<std::string> all = frozen_;
   for (const std::string& name : names) all.erase(name);
   set_frozen(std::move(all));

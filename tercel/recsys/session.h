@@ -31,7 +31,8 @@ namespace tercel::recsys {
 
 /**
  * The state after a number of steps, and the steps. A step is a function of that state, its batch and its number; the
- * order of rows is one of seed and epoch, so that a session that loads a checkpoint continues with the same bits.
+ * order of rows is one of seed and epoch, so that a session that loads a checkpoint continues with the same bits. Of
+ * batches of the caller's, a checkpoint has no position.
  *
  * A step has three phases: forward and backward, reduction of the gradients of all ranks, update. step() runs them; who
  * calls them one by one may look at gradients in between.
@@ -49,15 +50,23 @@ class TERCEL_API Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /** Allocates parameters, tables and states, and draws initial values from solver.seed. OutOfMemoryError. */
+  /**
+   * Allocates parameters, tables and states, and draws initial values from solver.seed. Once: after an error only
+   * destruction is left. OutOfMemoryError names the table; ConfigError for options of an optimizer.
+   */
   void initialize();
   /** The same while go_on() is true, which is asked regularly; false if it ended early: only destruction is left then.
    */
   bool initialize(FunctionRef<bool()> go_on);
   bool is_initialized() const { return dense_.has_value(); }
 
-  /** Trains the next batch of the train part; false, and no change, after solver.epochs. Errors as below. */
+  /**
+   * Trains the next batch of the train part; false, and no change, after solver.max_iter steps or at the end of the
+   * epochs. Errors as below; the next call reads the batch again.
+   */
   bool step();
+  /** Passes over the next batch of the train part instead; false if there is none. */
+  bool skip();
   /**
    * Trains a batch of the caller's: forward_backward(), reduce(), update(). Exceptions before the update leave all
    * state as it was before the step.
@@ -66,7 +75,7 @@ class TERCEL_API Session {
 
   /**
    * Phase one: gradients of the loss, for all parameters that are not frozen. NumericError that names the first layer
-   * with such an output if the loss is not finite. An exception leaves all state as it was.
+   * with such an output if the loss is not finite. An exception leaves all state as it was, but not loss().
    */
   void forward_backward(const data::Batch& batch);
   /** Phase two: adds the gradients of all ranks. */
@@ -84,16 +93,18 @@ class TERCEL_API Session {
   int64_t rows() const { return rows_; }
   /** Loss of the last forward_backward(), of this rank's part of the batch; NaN before the first. */
   float loss() const { return loss_; }
+  /** Whether there are gradients of a step, from forward_backward() to update() or discard(). */
+  bool has_gradients() const { return phase_ == Phase::Gradients; }
   /** Whether the state is that after a complete step; false after an error in an update or in load(). */
   bool is_whole() const { return phase_ != Phase::Changing; }
 
   /**
-   * Metrics on the test part; every row counts once. Empty if the observer stopped it. RuntimeError without test rows;
-   * NumericError as check_finite().
+   * Metrics on the test part; every row counts once. Empty if the observer stopped it, which must not evaluate or
+   * train. RuntimeError without test rows; NumericError as check_finite().
    */
   MetricValues evaluate(RowObserver observer);
-  /** Whether there are rows for evaluate(). */
-  bool has_test_rows() const { return test_reader_ != nullptr; }
+  /** Rows for evaluate(); 0 without a test part. */
+  int64_t test_rows() const { return test_reader_ ? test_reader_->epoch_rows() : 0; }
 
   /**
    * NumericError that names the first weight or state that is not finite. Reads them only to find the name, since the
@@ -103,7 +114,10 @@ class TERCEL_API Session {
   /** Writes a checkpoint of the last step. RuntimeError within a step or without a dataset; NumericError as
    * check_finite(). */
   void save(CheckpointStore& store);
-  /** Whether load() accepts the checkpoint: check_resume(), and the fingerprint. Needs no initialize(). */
+  /**
+   * Throws what load() would for a checkpoint of another model or other data: check_resume(), and the fingerprint. Does
+   * not look at the state in it. Needs no initialize().
+   */
   ResumeCheck check(const Checkpoint& checkpoint, NewData new_data) const;
   /**
    * Continues from a checkpoint that check() accepts: weights, states, number of the step, position of the reader (not
@@ -121,18 +135,18 @@ class TERCEL_API Session {
 
   /**
    * Excludes the parameters of layers, or tables, from training until unfreeze(): they get no gradient and no update,
-   * neither do the states of their optimizer. Running statistics are no parameters. ConfigError, and no change, for the
-   * name of none; RuntimeError before initialize() or within a step.
+   * neither do the states of their optimizer. Running statistics are no parameters. ConfigError, and no change, for a
+   * name that no layer with parameters and no table has; RuntimeError before initialize() or within a step.
    */
   void freeze(Span<std::string> names);
-  /** Trains them again; ConfigError for the name of none. No effect on those that are not frozen. */
+  /** Trains them again; ConfigError as freeze(). No effect on those that are not frozen. */
   void unfreeze(Span<std::string> names);
   const std::set<std::string>& frozen() const { return frozen_; }
 
   Model& model() { return model_; }
   const ModelConfig& config() const { return config_; }
   const RunIdentity& identity() const { return identity_; }
-  /** Of the train part; it may be ahead of steps(). RuntimeError without a dataset. */
+  /** Of the train part; after an error it may be ahead of steps(). RuntimeError without a dataset. */
   const data::BatchReader& train_reader() const;
 
  private:
@@ -144,8 +158,10 @@ class TERCEL_API Session {
 
   Session(const ModelConfig& config, const data::Dataset& described, Model model);
   void check_between_steps(const char* function) const;
+  void check_finite(const char* function);
   void check_gradients(const char* function) const;
   void check_dataset(const char* function) const;
+  bool read_next(const char* function);
   void set_frozen(std::set<std::string> names);
   Tensor forward(const data::Batch& batch);
   void keep_buffers();
@@ -162,8 +178,10 @@ class TERCEL_API Session {
   std::optional<double> fixed_rate_;
 
   int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
-  data::ReaderPosition position_;  // after the last step; the reader may be ahead
+  data::ReaderPosition position_;  // after the last step
+  bool is_ahead_ = false;          // the reader is ahead of it
   Phase phase_ = Phase::Whole;
+  bool initializes_ = false;  // initialize() was called
   int64_t pending_rows_ = 0;  // of the batch whose gradients there are
   float loss_ = std::numeric_limits<float>::quiet_NaN();
   std::vector<Tensor> buffers_, kept_buffers_;  // what a forward pass changes, with copies from before it

@@ -49,22 +49,26 @@ struct Trainer::State {
   std::vector<std::string> warnings;
   File metrics_file;
   MetricValues last_metrics;
+  std::function<bool()> go_on;
+  bool must_stop_ = false;
   int64_t stopped_at = 0;  // step of the checkpoint of a session that is not initialised
   int64_t evaluated_at = -1, saved_at = -1;
   bool saving = false, says_what_is_saved = false;
   Clock::time_point saved_time = Clock::now();
 
-  State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data)
+  State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
+        std::function<bool()> may_go_on)
       : config(cfg),
         dataset(set),
         session(cfg, set),
         folder(checked_folder(path)),
         lock(std::in_place, folder),
-        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints) {
+        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
+        go_on(std::move(may_go_on)) {
     const std::optional<Checkpoint> resumed = open_resumed(resume);
     ResumeCheck check;
     if (resumed) check = session.check(*resumed, new_data);
-    if (session.initialize([] { return stop_signal() == 0; })) {
+    if (session.initialize([this] { return !must_stop(); })) {
       if (resumed) continue_from(*resumed, new_data);
       return;
     }
@@ -73,6 +77,11 @@ struct Trainer::State {
   }
 
   int64_t step() const { return session.is_initialized() ? session.steps() : stopped_at; }
+  /** Stays so until run() begins. */
+  bool must_stop() {
+    must_stop_ = must_stop_ || stop_signal() != 0 || (go_on && !go_on());
+    return must_stop_;
+  }
 
   static RunFolder checked_folder(const std::string& path) {
     RunFolder found(path);
@@ -224,8 +233,8 @@ struct Trainer::State {
 
   /** False if a stop was requested before the end. */
   bool evaluate_now(Observer observer) {
-    if (evaluated_at == step() || !session.has_test_rows()) return true;
-    MetricValues metrics = session.evaluate([](int64_t) { return stop_signal() == 0; });
+    if (evaluated_at == step() || session.test_rows() == 0) return true;
+    MetricValues metrics = session.evaluate([this](int64_t) { return !must_stop(); });
     if (metrics.empty()) return false;
     last_metrics = std::move(metrics);
     evaluated_at = step();
@@ -244,8 +253,8 @@ struct Trainer::State {
 };
 
 Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
-                 NewData new_data)
-    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data)) {
+                 NewData new_data, std::function<bool()> go_on)
+    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, std::move(go_on))) {
   State& s = *state_;
   if (!s.session.is_initialized()) return;
   if (s.saved_at >= 0) s.checkpoints.set_aside_after(s.saved_at);
@@ -266,6 +275,9 @@ TrainEnd Trainer::run(Observer observer) {
     throw_with(e, e.what() + state_->rescue());
   } catch (const std::bad_alloc&) {
     throw_error<OutOfMemoryError>({"out of memory", state_->rescue()});
+  } catch (...) {  // of the observer or go_on(): it cannot say where the step is saved
+    state_->rescue();
+    throw;
   }
 }
 
@@ -274,6 +286,7 @@ TrainEnd Trainer::State::run(Observer observer) {
     lock->remove();
     return TrainEnd::Stopped;
   }
+  must_stop_ = false;
   const SolverOptions& solver = config.solver;
   const int64_t total = total_steps(), per_epoch = session.train_reader().epoch_batches();
   const auto due = [&](int64_t interval) {
@@ -297,7 +310,7 @@ TrainEnd Trainer::State::run(Observer observer) {
         step() > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
     if ((step() > 0 && take_save_request()) || long_ago) save(observer);
     const double rate = session.learning_rate();
-    if (stop_signal() != 0 || step() >= total || !session.step()) break;
+    if (must_stop() || step() >= total || !session.step()) break;
     const int64_t rows = session.rows() - rows_before;
     const double now = seconds_since(start);
     for (auto* since : {&observed, &written}) {
@@ -329,7 +342,7 @@ TrainEnd Trainer::State::run(Observer observer) {
     return TrainEnd::Stopped;
   }
   save(observer);
-  const bool done = stop_signal() == 0 && evaluate_now(observer);
+  const bool done = !must_stop() && evaluate_now(observer);
   save(observer);  // nothing is removed, unless the folder has disappeared meanwhile
   folder.remove_stale_files();
   return done ? TrainEnd::Done : TrainEnd::Stopped;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,15 +55,18 @@ class TERCEL_API Trainer {
   /**
    * Prepares a run. Never: the folder must not hold checkpoints; Auto: resumes from the last intact one, if there is
    * one and check_resume() accepts it; accepted differences are in warnings(). Throws ConfigError, DataError or
-   * IoError; a second trainer on the folder is an error. When stop_signal() is set while tables are initialised, that
-   * ends early, nothing is written, and run() returns Stopped at once.
+   * IoError; a second trainer on the folder is an error.
+   *
+   * A stop is requested when stop_signal() is set or go_on() returns false. go_on() is called between steps, batches of
+   * evaluations and parts of tables, on the thread of the caller. While tables are initialised, a stop ends that early,
+   * nothing is written, and run() returns Stopped at once.
    */
   Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
-          NewData new_data = NewData::Refuse);
+          NewData new_data = NewData::Refuse, std::function<bool()> go_on = {});
   ~Trainer();
 
   /**
-   * Trains to the end. When stop_signal() is set, the step is finished, a checkpoint is written (before the first step,
+   * Trains to the end. When a stop is requested, the step is finished, a checkpoint is written (before the first step,
    * a new folder is removed again instead), and the result is Stopped; take_save_request() writes one and continues.
    * NumericError if the loss is not finite; it names the first layer with such an output. Before an error propagates,
    * the last complete step is saved, if its state is finite, and the message names the checkpoint; before the first
@@ -70,7 +74,11 @@ class TERCEL_API Trainer {
    * new folder there, or beside it.
    */
   TrainEnd run(Observer observer);
-  /** RuntimeError if it was not initialised, because a stop was requested. */
+  /**
+   * Between steps it may be read, evaluated, frozen or given another rate; what run() saves at a step is not saved
+   * again at the same one, so that such a change is part of the next checkpoint. It must not load another state.
+   * RuntimeError if it was not initialised, because a stop was requested.
+   */
   Session& session();
   /** That of the session. */
   Model& model();

@@ -436,7 +436,9 @@ FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(
     const auto end = std::from_chars(text.data(), text.data() + text.size(), holder);
     throw_error<IoError>({printable(path), ": lock: held by ",
                           end.ec == std::errc() ? str_cat({"process ", holder}) : std::string("another process"),
-                          "; wait for it to end, or stop it"});
+                          end.ec == std::errc() && holder == owner_
+                              ? ", which is this one: what holds it must be closed"
+                              : "; wait for it to end, or stop it"});
   }
   const bool has_locks = error != ENOLCK && error != ENOSYS && error != ENOTSUP;
   if (error != 0 && has_locks) throw_io_error(path, "lock", error);

@@ -163,7 +163,13 @@ TEST(KillLoop, OutputThatNobodyReadsStopsWithACheckpoint) {
   test::ProgramOptions options;
   options.out = pipe;
   Program program(words, options);
-  while (program.is_running() && !std::filesystem::exists(root / "run/metrics.jsonl")) ::usleep(500);
+  // An evaluation has been written: a run that is stopped before its first step saves nothing.
+  const auto has_metrics = [&root] {
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(root / "run/metrics.jsonl", missing);
+    return !missing && bytes > 0;
+  };
+  while (program.is_running() && !has_metrics()) ::usleep(500);
   ASSERT_EQ(count_checkpoints(root / "run/checkpoints"), 0);
   ::close(reader);
   const Outcome outcome = program.wait();

@@ -232,9 +232,11 @@ TEST(Checkpoint, MissingFilesAreNamed) {
 }
 
 /** A manifest with a right checksum, whatever its content. */
-std::string manifest_of(const Json& content, int format = 3) {
+std::string manifest_of(Json content, int format = 3, int inner = 0) {
   Json json = {{"format", format}};
-  const std::string text = (format > 2 ? std::to_string(format) + " " : "") + dump_json_line(content);
+  if (content.is_object()) content.erase("format");
+  if (content.is_object() && (inner > 0 || format > 2)) content["format"] = inner > 0 ? inner : format;
+  const std::string text = dump_json_line(content);
   json["checksum"] = checksum_to_hex(checksum(text.data(), text.size()));
   json["content"] = content;
   return dump_json(json);
@@ -263,6 +265,10 @@ TEST(Checkpoint, ManifestsMustMakeSense) {
   EXPECT_EQ(Checkpoint(root / "c").info().step, 3);
   root.put("c/manifest.json", manifest_of(good, 2));
   EXPECT_EQ(Checkpoint(root / "c").info().step, 3) << "the format before";
+  for (const auto& [outer, inner] : {std::pair{2, 3}, {3, 2}, {4, 3}}) {  // a changed digit
+    root.put("c/manifest.json", manifest_of(good, outer, inner));
+    TERCEL_EXPECT_THROW(Checkpoint(root / "c"), DataError, "format: expected that of the content");
+  }
   const auto with = [&](const char* path, Json value) {
     Json json = good;
     json[Json::json_pointer(path)] = std::move(value);

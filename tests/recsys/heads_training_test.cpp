@@ -59,7 +59,7 @@ TEST(TwoHeads, TrainEvaluatePredict) {
   data::BatchReader reader(dataset, data::PartName::Test, options);
   data::Batch batch;
   ASSERT_TRUE(reader.next(batch));
-  const Model::Result result = model.model.forward(batch, false);
+  const Model::Result result = model.model.forward(batch);
   for (size_t h = 0; h < 2; ++h) {
     const std::vector<double> logits = values_of(result.logits[h]), labels = values_of(batch.labels);
     Floats scores, targets;
@@ -74,7 +74,7 @@ TEST(TwoHeads, TrainEvaluatePredict) {
   }
 
   // The same rows as arrays.
-  const Tensor by_name = predict(model, {{"dense", batch.dense}, {"f0", batch.input("keys").keys}});
+  const Tensor by_name = predict(model.model, {{"dense", batch.dense}, {"f0", batch.input("keys").keys}});
   ASSERT_EQ(by_name.sizes(), IntSpan({600, 2}));
   for (size_t h = 0; h < 2; ++h)
     for (size_t r = 0; r < 600; ++r) ASSERT_NEAR(values_of(by_name)[2 * r + h], columns[h][r], 1e-6);
@@ -133,7 +133,7 @@ TEST(TwoHeads, GradientsOfHalfBatchesAddUp) {
     while (reader.next(batch)) {
       EXPECT_EQ(batch.global_rows, all.size() < 2 ? 32 : 26);
       model.parameters().zero_gradients();
-      model.forward(batch, /*training=*/true).loss.backward();
+      model.forward(batch, /*training=*/true, /*step=*/1).loss.backward();
       all.push_back(values_of(model.parameters().gradients()));
       const Tensor& table = model.embeddings().tables()[0]->weight();
       const Tensor dense = zeros(table.sizes());

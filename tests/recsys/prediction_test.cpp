@@ -99,7 +99,7 @@ TEST(Prediction, TextGivesWhatItsDatasetGives) {
   data::BatchReader reader(again, data::PartName::Train, options);
   data::Batch batch;
   ASSERT_TRUE(reader.next(batch));
-  const std::vector<double> logits = values_of(model.model.forward(batch, false).logits[0]);
+  const std::vector<double> logits = values_of(model.model.forward(batch).logits[0]);
   for (size_t i = 0; i < 300; ++i) ASSERT_NEAR(from_text[i], 1 / (1 + std::exp(-logits[i])), 1e-5) << i;
 }
 
@@ -117,18 +117,18 @@ TEST(Prediction, RowsAsArraysByName) {
   ASSERT_TRUE(reader.next(batch));
   const Tensor keys = batch.sparse[0].keys.view({300, 2});
   const std::string input = model.model.sparse_inputs()[0].name;
-  const Tensor whole = predict(model, {{"dense", batch.dense}, {input, keys}});
+  const Tensor whole = predict(model.model, {{"dense", batch.dense}, {input, keys}});
   ASSERT_EQ(whole.sizes(), IntSpan({300}));
   for (size_t i = 0; i < 300; ++i) ASSERT_NEAR(values_of(whole)[i], expected[i], 1e-6);
   const Tensor by_slot =
-      predict(model, {{"d", keys.select(1, 1)}, {"c", keys.narrow(1, 0, 1)}, {"dense", batch.dense}});
+      predict(model.model, {{"d", keys.select(1, 1)}, {"c", keys.narrow(1, 0, 1)}, {"dense", batch.dense}});
   EXPECT_EQ(values_of(by_slot), values_of(whole));
-  const Tensor one = predict(model, {{"dense", batch.dense.narrow(0, 7, 1)}, {input, keys.narrow(0, 7, 1)}});
+  const Tensor one = predict(model.model, {{"dense", batch.dense.narrow(0, 7, 1)}, {input, keys.narrow(0, 7, 1)}});
   EXPECT_NEAR(values_of(one)[0], expected[7], 1e-6);
-  EXPECT_EQ(predict(model, {{"dense", batch.dense.narrow(0, 7, 0)}, {input, keys.narrow(0, 7, 0)}}).numel(), 0);
-  TERCEL_EXPECT_THROW(predict(model, {{"dense", batch.dense}, {"c", keys.select(1, 0)}}), ValueError,
+  EXPECT_EQ(predict(model.model, {{"dense", batch.dense.narrow(0, 7, 0)}, {input, keys.narrow(0, 7, 0)}}).numel(), 0);
+  TERCEL_EXPECT_THROW(predict(model.model, {{"dense", batch.dense}, {"c", keys.select(1, 0)}}), ValueError,
                       "input 'd' is missing");
-  TERCEL_EXPECT_THROW(predict(model, {{"dense", batch.dense}, {"dd", keys.select(1, 0)}}), ValueError,
+  TERCEL_EXPECT_THROW(predict(model.model, {{"dense", batch.dense}, {"dd", keys.select(1, 0)}}), ValueError,
                       "unknown input 'dd'; did you mean 'd'?");
 }
 
@@ -180,7 +180,7 @@ TEST(Prediction, AnotherVocabularyIsRefused) {
   ASSERT_EQ(renamed.schema, dataset.schema);
   train(preset_config("wdl"), dataset, root / "run");
   LoadedModel model = load_model(root / "run");
-  EXPECT_NO_THROW(check_dataset_fits(model, dataset));
+  EXPECT_NO_THROW(check_dataset_fits(model.data, dataset));
   Collected out;
   TERCEL_EXPECT_THROW(predict(model, renamed, data::PartName::Train, out), DataError,
                       "renamed: made with another vocabulary than the model's: expected checksum");

@@ -8,6 +8,7 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/checksum.h"
@@ -181,6 +182,80 @@ TEST(Session, AfterAnErrorInAnUpdateOnlyLoadHelps) {
   EXPECT_TRUE(session.step());
 }
 
+TEST(Session, ABatchThatFailedIsReadAgainOrSkipped) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config();
+  const std::vector<data::Batch> batches = batches_of(dataset, config);
+  Session session(config, dataset), plain(config, dataset);
+  session.initialize();
+  plain.initialize();
+  ASSERT_TRUE(session.step());
+  const Tensor weights = session.model().parameters().weights().detach();
+  const Tensor good = weights.clone();
+  fill_(weights, NAN);
+  TERCEL_EXPECT_THROW(session.step(), NumericError, "step 2: the loss is NaN");
+  copy_(weights, good);
+  CheckpointStore store(root / "c", 1);
+  session.save(store);
+  Session loaded(config, dataset);
+  loaded.initialize();
+  loaded.load(Checkpoint(*store.latest()));
+  for (Session* other : {&session, &loaded}) ASSERT_TRUE(other->step());
+  plain.step(batches[0]);
+  plain.step(batches[1]);
+  EXPECT_EQ(saved_state(session, root / "session"), saved_state(plain, root / "plain"));
+  EXPECT_EQ(saved_state(loaded, root / "loaded"), saved_state(plain, root / "plain2"));
+
+  ASSERT_TRUE(session.skip());
+  ASSERT_TRUE(session.step());
+  plain.step(batches[3]);
+  EXPECT_EQ(session.steps(), 3);
+  EXPECT_EQ(saved_state(session, root / "session3"), saved_state(plain, root / "plain3"));
+  while (session.skip()) {
+  }
+  EXPECT_FALSE(session.step());
+  EXPECT_EQ(session.steps(), 3);
+}
+
+TEST(Session, StepsEndAtMaxIter) {
+  const TemporaryFolder root;
+  Session session(stateful_config({"solver.epochs=0", "solver.max_iter=7"}), small_dataset(root, 400));
+  session.initialize();
+  int64_t steps = 0;
+  while (session.step()) ++steps;
+  EXPECT_EQ(steps, 7);
+  EXPECT_FALSE(session.skip());
+  TERCEL_EXPECT_THROW(session.initialize(), RuntimeError, "session: initialize: it was called before");
+}
+
+TEST(Session, ALoadedStateIsFinite) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  Session session(stateful_config(), dataset);
+  session.initialize();
+  ASSERT_TRUE(session.step());
+  CheckpointStore store(root / "c", 1);
+  session.save(store);
+  session.forward_backward(batches_of(dataset, stateful_config())[1]);
+  fill_(session.model().parameters().gradients(), INFINITY);
+  session.update();
+  TERCEL_EXPECT_THROW(session.save(store), NumericError, "step 2: its update made ");
+  session.load(Checkpoint(*store.latest()));
+  // A value that no update stored is not looked for: the kernels report none again.
+  fill_(session.model().parameters().weights().detach(), NAN);
+  session.check_finite();
+}
+
+TEST(Session, AnEvaluationThatThrowsLeavesTheTestRowsAtTheirStart) {
+  const TemporaryFolder root;
+  Session session(stateful_config(), small_dataset(root, 400));
+  session.initialize();
+  const MetricValues whole = session.evaluate([](int64_t) { return true; });
+  EXPECT_THROW(session.evaluate([](int64_t) -> bool { throw RuntimeError("enough"); }), RuntimeError);
+  EXPECT_EQ(session.evaluate([](int64_t) { return true; }), whole);
+}
+
 TEST(Session, TakesBatchesOfTheCallersWithoutADataset) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);
@@ -201,7 +276,7 @@ TEST(Session, TakesBatchesOfTheCallersWithoutADataset) {
   TERCEL_EXPECT_THROW(session.step(), RuntimeError, "session: step: there is no dataset, only a schema");
   TERCEL_EXPECT_THROW(session.save(store), RuntimeError, "session: save: there is no dataset");
   TERCEL_EXPECT_THROW(session.train_reader(), RuntimeError, "there is no dataset");
-  EXPECT_FALSE(session.has_test_rows());
+  EXPECT_EQ(session.test_rows(), 0);
   TERCEL_EXPECT_THROW(session.evaluate([](int64_t) { return true; }), RuntimeError, "there are no test rows");
 
   data::Batch batch = batches_of(dataset, config)[0];
@@ -291,7 +366,7 @@ TEST(Session, RanksDropWhatOneProcessDrops) {
   }
   const std::vector<double> first = gradients_of(session, whole[0]);
   EXPECT_EQ(gradients_of(session, whole[0]), first);
-  session.model().forward(whole[1], /*training=*/true).loss.backward();
+  session.model().forward(whole[1], /*training=*/true, /*step=*/1).loss.backward();
   EXPECT_EQ(gradients_of(session, whole[0]), first) << "gradients of the caller's are not added";
   session.set_learning_rate(0);
   session.step(whole[1]);
@@ -306,10 +381,38 @@ void rewrite_state(const TemporaryFolder& root, const std::string& folder, int64
   Json state = parse_json(content.at("state").get<std::string>(), "state", JsonErrors::Data);
   change(state);
   content["state"] = dump_json_line(state);
-  const std::string text = (format > 2 ? std::to_string(format) + " " : "") + dump_json_line(content);
+  if (format > 2)
+    content["format"] = format;
+  else
+    content.erase("format");
+  const std::string text = dump_json_line(content);
   root.put(file, dump_json({{"format", format},
                             {"checksum", checksum_to_hex(checksum(text.data(), text.size()))},
                             {"content", content}}));
+}
+
+TEST(Session, APositionThatIsRefusedChangesNothing) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  Session session(stateful_config(), dataset);
+  session.initialize();
+  ASSERT_TRUE(session.step());
+  CheckpointStore store(root / "c", 1);
+  session.save(store);
+  rewrite_state(root, "c/step-000000000001", 3, [](Json& state) {
+    state["position"]["shuffle"] = true;
+    state["position"]["shuffle_block"] = 77;
+  });
+  ASSERT_TRUE(session.step());
+  const State before = saved_state(session, root / "before");
+  EXPECT_THROW(session.load(Checkpoint(*store.latest())), ConfigError);
+  EXPECT_TRUE(session.is_whole());
+  EXPECT_EQ(saved_state(session, root / "after"), before);
+  Session plain(stateful_config(), dataset);
+  plain.initialize();
+  while (plain.steps() < 3) plain.step();
+  ASSERT_TRUE(session.step());
+  EXPECT_EQ(saved_state(session, root / "third"), saved_state(plain, root / "plain"));
 }
 
 TEST(Session, LoadsTheFormatBeforeAndRefusesStatesThatMakeNoSense) {
@@ -329,7 +432,9 @@ TEST(Session, LoadsTheFormatBeforeAndRefusesStatesThatMakeNoSense) {
   });
   Session other(stateful_config(), dataset);
   other.initialize();
-  other.load(Checkpoint(root / folder));
+  const std::vector<std::string> warnings = other.load(Checkpoint(root / folder));
+  ASSERT_EQ(warnings.size(), 1);
+  EXPECT_NE(warnings[0].find("whose Dropout drew other masks"), std::string::npos) << warnings[0];
   EXPECT_EQ(saved_state(other, root / "other"), saved_state(session, root / "session"));
 
   const State before = saved_state(other, root / "before");
@@ -386,7 +491,7 @@ TEST(Session, LackOfMemoryNamesTheLayerAndTheBatch) {
   };
   const std::string train = " | a smaller solver.batchsize needs less memory";
   const std::string eval = " | a smaller solver.batchsize_eval needs less memory";
-  const std::set<std::string> in_eval = failures([&] { session->model().forward(batch, /*training=*/false); });
+  const std::set<std::string> in_eval = failures([&] { session->model().forward(batch); });
   EXPECT_TRUE(in_eval.contains("[LocalizedSlotSparseEmbeddingHash e1]" + eval)) << testing::PrintToString(in_eval);
   EXPECT_TRUE(in_eval.contains("[MLP logit]" + eval)) << testing::PrintToString(in_eval);
   for (const std::string& text : in_eval) EXPECT_TRUE(text.starts_with("[") && text.ends_with(eval)) << text;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
@@ -56,6 +58,43 @@ void train_in_parts(ModelConfig config, const data::Dataset& dataset, const std:
   }
   config.solver.eval_interval = 0;
   Trainer(config, dataset, folder, Resume::Auto).run(ignore);
+}
+
+TEST(Trainer, AFunctionMayStopIt) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const CleanProcess clean;
+  ModelConfig config = stateful_config();
+  config.solver.eval_interval = 2;
+  // It says so once; calls lie between steps and in evaluations.
+  for (const int64_t at : {1, 2, 5, 7}) {
+    int64_t calls = 0;
+    const std::string run = root / ("run" + std::to_string(at));
+    Trainer trainer(config, dataset, run, Resume::Never, NewData::Refuse, [&] { return --calls != 0; });
+    calls = at;
+    EXPECT_EQ(trainer.run(ignore), TrainEnd::Stopped) << at;
+    EXPECT_LT(trainer.step(), 10) << at;
+    EXPECT_EQ(trainer.last_checkpoint().has_value(), trainer.step() > 0) << at;
+    if (trainer.step() == 0) continue;  // its folder is gone
+    EXPECT_EQ(trainer.run(ignore), TrainEnd::Done) << at;
+    EXPECT_EQ(trainer.step(), 10) << at;
+  }
+  Trainer never(config, dataset, root / "never", Resume::Never, NewData::Refuse, [] { return false; });
+  EXPECT_EQ(never.run(ignore), TrainEnd::Stopped);
+  EXPECT_FALSE(std::filesystem::exists(root / "never"));
+}
+
+TEST(Trainer, WhatAFunctionThrowsComesAfterASave) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  bool fails = false;
+  Trainer trainer(stateful_config(), small_dataset(root, 400), root / "run", Resume::Never, NewData::Refuse, [&] {
+    if (fails) throw std::range_error("mine");
+    return true;
+  });
+  EXPECT_THROW(trainer.run([&](const Progress& now) { fails = now.step >= 3; }), std::range_error);
+  ASSERT_TRUE(trainer.last_checkpoint());
+  EXPECT_EQ(Checkpoint(*trainer.last_checkpoint()).info().step, trainer.step());
 }
 
 void expect_parts_equal_whole(const std::vector<std::string>& assignments) {
@@ -214,7 +253,7 @@ TEST(Trainer, EvaluationCountsEveryRowOnce) {
     data::BatchReader reader(dataset, data::PartName::Test, options);
     data::Batch rows;
     while (reader.next(rows)) {
-      for (const double x : values_of(trainer.model().forward(rows, false).logits[0])) logits.push_back(x);
+      for (const double x : values_of(trainer.model().forward(rows).logits[0])) logits.push_back(x);
       for (const double y : values_of(rows.labels)) labels.push_back(y);
     }
     ASSERT_EQ(static_cast<int64_t>(logits.size()), dataset.test.rows());

@@ -47,6 +47,18 @@ class Schema:
         """The number of keys of each slot; 0 where any key may occur."""
         return [slot.size for slot in self.slots]
 
+    @classmethod
+    def _of(cls, values: Dict[str, Any]) -> "Schema":
+        """Of the dict that the library gives."""
+        for name in ("label_names", "dense_names"):
+            values[name] = tuple(values[name])
+        values["slots"] = tuple(Slot(**slot) for slot in values["slots"])
+        return cls(**values)
+
+    def _values(self) -> Dict[str, Any]:
+        """As the library reads it."""
+        return {**vars(self), "slots": [vars(slot) for slot in self.slots]}
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -117,11 +129,7 @@ class Dataset:
     @property
     def schema(self) -> Schema:
         """Contents of a row."""
-        found: Dict[str, Any] = self._of.schema()
-        for name in ("label_names", "dense_names"):
-            found[name] = tuple(found[name])
-        found["slots"] = tuple(Slot(**slot) for slot in found["slots"])
-        return Schema(**found)
+        return Schema._of(self._of.schema())
 
     def _part(self, name: str) -> Optional[DataPart]:
         rows, size, files, truth = self._of.part(name)

@@ -14,7 +14,7 @@ namespace tercel {
 TERCEL_API Tensor dropout(const Tensor& x, double p = 0.5, bool training = true,
                           Generator& generator = default_generator());
 
-/** An endless mask, without state: whether a position is dropped depends on the probability, on it, and on these. */
+/** An endless mask, without state: whether a position is dropped depends on it, the probability, seed and stream. */
 struct DropoutMask {
   uint64_t seed = 0;
   uint64_t stream = 0;

@@ -96,6 +96,10 @@ void EmbeddingCollection::clear_gradients() const {
   for (const auto& table : tables_) clear_gradient(table->weight());
 }
 
+void EmbeddingCollection::forget_nonfinite() {
+  for (optim::Optimizer& optimizer : optimizers_) optimizer.forget_nonfinite();
+}
+
 bool EmbeddingCollection::is_finite() const {
   return std::all_of(optimizers_.begin(), optimizers_.end(),
                      [](const optim::Optimizer& optimizer) { return optimizer.is_finite(); });

@@ -58,6 +58,8 @@ class TERCEL_API EmbeddingCollection {
   void clear_gradients() const;
   /** Whether all values stored by the steps so far were finite. */
   bool is_finite() const;
+  /** Forgets what was stored so far; call it when other values have been loaded. */
+  void forget_nonfinite();
 
  private:
   /** Lookups of one input with the same rows. */

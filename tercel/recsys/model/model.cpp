@@ -17,6 +17,7 @@
 namespace tercel::recsys {
 
 struct Model::State {
+  data::Schema schema;
   nn::ParameterArena parameters;
   ModelGraph graph;
   uint64_t seed = 0;  // of masks
@@ -25,6 +26,7 @@ struct Model::State {
 };
 
 Model::Model(const ModelConfig& config, const data::Schema& schema) : state_(std::make_unique<State>()) {
+  state_->schema = schema;
   state_->graph = build_graph(config, schema, state_->parameters);
 }
 Model::~Model() = default;
@@ -45,7 +47,37 @@ bool Model::initialize(uint64_t seed, FunctionRef<bool()> go_on) {
 
 void Model::allocate_parameters() { state_->parameters.allocate(); }
 
+data::Batch Model::make_batch(Span<data::ArrayInput> arrays, const Tensor& labels) const {
+  return data::batch_from_arrays(arrays, schema(), sparse_inputs(), dense_name(), labels);
+}
+
 namespace {
+
+bool is_key_dtype(ScalarType dtype) { return dtype == kInt64 || dtype == kInt32; }
+
+/** RuntimeError unless the tensor is float32 [rows, columns]. */
+void check_values(const char* what, const Tensor& t, int64_t rows, int64_t columns) {
+  TERCEL_CHECK(t.defined() && t.dtype() == kFloat32 && t.sizes() == IntSpan({rows, columns}), RuntimeError,
+               "model: expected a batch with ", what, " [", rows, ", ", columns, "] of float32, found ", describe(t));
+}
+
+/** What reads the batch takes the sizes of its tensors for granted; keys are checked when they are looked up. */
+void check_batch(const data::Batch& batch, const data::Schema& schema, Span<data::SparseInput> inputs) {
+  TERCEL_CHECK(batch.rows >= 0, RuntimeError, "model: expected a batch with rows, found ", batch.rows);
+  if (batch.labels.defined()) check_values("labels", batch.labels, batch.rows, schema.label_dim);
+  if (batch.dense.defined() || schema.dense_dim > 0)
+    check_values("dense values", batch.dense, batch.rows, schema.dense_dim);
+  for (const data::SparseInput& expected : inputs) {
+    const data::SparseBatch& input = batch.input(expected.name);
+    TERCEL_CHECK(input.slot_num == expected.slot_num && input.keys.defined() && input.keys.dim() == 1 &&
+                     is_key_dtype(input.keys.dtype()) && input.row_offsets.defined() && input.row_offsets.dim() == 1 &&
+                     is_key_dtype(input.row_offsets.dtype()) &&
+                     input.row_offsets.numel() == batch.rows * expected.slot_num + 1,
+                 RuntimeError, "model: expected keys [nnz] and row offsets [", batch.rows * expected.slot_num + 1,
+                 "] of the ", expected.slot_num, " slots of input '", printable(expected.name), "', found ",
+                 describe(input.keys), " and ", describe(input.row_offsets), " of ", input.slot_num);
+  }
+}
 
 // Positions in masks, rows times up to 2^31 columns, then fit in 64 bits.
 constexpr int64_t kMaxGlobalRows = int64_t{1} << 31;
@@ -115,6 +147,12 @@ ForwardContext context_of(const data::Batch& batch, bool training, uint64_t seed
 
 }  // namespace
 
+Model::Result Model::forward(const data::Batch& batch) {
+  Result result;
+  forward(batch, /*training=*/false, /*step=*/0, result);
+  return result;
+}
+
 Model::Result Model::forward(const data::Batch& batch, bool training, int64_t step) {
   Result result;
   forward(batch, training, step, result);
@@ -123,6 +161,7 @@ Model::Result Model::forward(const data::Batch& batch, bool training, int64_t st
 
 void Model::forward(const data::Batch& batch, bool training, int64_t step, Result& result) {
   State& s = *state_;
+  check_batch(batch, s.schema, s.graph.sparse_inputs);
   const GradModeGuard guard(training && grad_enabled());
   result.loss.reset();
   result.logits.clear();
@@ -138,6 +177,7 @@ void Model::forward(const data::Batch& batch, bool training, int64_t step, Resul
 
 std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step) {
   State& s = *state_;
+  check_batch(batch, s.schema, s.graph.sparse_inputs);
   const NoGradGuard guard;
   std::string found;
   run_graph(s.graph, batch, context_of(batch, /*training=*/true, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
@@ -151,6 +191,12 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step)
 }
 
 const Graph& Model::graph() const { return state_->graph; }
+const data::Schema& Model::schema() const { return state_->schema; }
+const std::string& Model::dense_name() const {
+  const std::vector<GraphTensor>& tensors = graph().tensors;
+  return std::find_if(tensors.begin(), tensors.end(), [](const GraphTensor& t) { return t.kind == TensorKind::Dense; })
+      ->name;
+}
 const std::vector<data::SparseInput>& Model::sparse_inputs() const { return state_->graph.sparse_inputs; }
 nn::ParameterArena& Model::parameters() { return state_->parameters; }
 EmbeddingCollection& Model::embeddings() { return state_->graph.embeddings; }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tercel/data/array_inputs.h"
 #include "tercel/data/batch.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
@@ -46,10 +47,19 @@ class TERCEL_API Model {
     std::vector<Tensor> logits;  ///< of each head: [B, 1]
   };
   /**
-   * One pass; `training` records gradients and runs dropout, with the masks of a step. OutOfMemoryError names the layer
-   * and the batch size; RuntimeError for a batch that is not in its global rows.
+   * A batch of rows that are given as arrays, named by tensors of the Data layer or by slots of the schema:
+   * data::batch_from_arrays() has shapes and errors. Without labels there is no loss.
    */
-  Result forward(const data::Batch& batch, bool training, int64_t step = 1);
+  data::Batch make_batch(Span<data::ArrayInput> arrays, const Tensor& labels = {}) const;
+
+  /**
+   * One pass; `training` records gradients and runs dropout, with the masks of a step. OutOfMemoryError names the layer
+   * and the batch size; RuntimeError for a batch that is not in its global rows, or whose tensors do not have the
+   * dtypes and sizes that the schema and the number of rows determine, ConfigError for one without an input.
+   */
+  Result forward(const data::Batch& batch, bool training, int64_t step);
+  /** The same in evaluation. */
+  Result forward(const data::Batch& batch);
   /** The same; reuses the memory of an earlier result. */
   void forward(const data::Batch& batch, bool training, int64_t step, Result& result);
   /**
@@ -61,6 +71,10 @@ class TERCEL_API Model {
 
   /** The layers with their resolved shapes and options, and the heads. */
   const Graph& graph() const;
+  /** The rows that it was built for. */
+  const data::Schema& schema() const;
+  /** Name of the Data layer's tensor of dense values. */
+  const std::string& dense_name() const;
   /** How the reader must group the slots. */
   const std::vector<data::SparseInput>& sparse_inputs() const;
   nn::ParameterArena& parameters();

@@ -289,7 +289,7 @@ TEST(Graph, SeveralSparseInputs) {
   };
   const std::vector<double> rows[] = {row_of({3}, {{10, 12}, {}}, {1, 2}), row_of({9}, {{29}, {30, 30, 59}}, {3, 4})};
   const std::vector<double> w = values_of(model.parameters()[0]), bias = values_of(model.parameters()[1]);
-  const Model::Result result = model.forward(batch, false);
+  const Model::Result result = model.forward(batch);
   double loss = 0;
   for (size_t r = 0; r < 2; ++r) {
     double logit = bias[0];
@@ -300,13 +300,13 @@ TEST(Graph, SeveralSparseInputs) {
   EXPECT_NEAR(values_of(result.loss)[0], loss, 1e-5);
 
   batch.labels = Tensor();
-  EXPECT_FALSE(model.forward(batch, false).loss.defined()) << "without labels there is no loss";
+  EXPECT_FALSE(model.forward(batch).loss.defined()) << "without labels there is no loss";
   input_a.keys = make({2}, kInt64, {3, 10});
-  TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError,
+  TERCEL_EXPECT_THROW(model.forward(batch), IndexError,
                       "embedding table 'ea': no row for key 10 (at position 1); it has the keys from 0 to 9");
   input_a.keys = make({2}, kInt64, {3, 9});
   input_b.keys = make({6}, kInt64, {9, 12, 29, 30, 30, 59});
-  TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError,
+  TERCEL_EXPECT_THROW(model.forward(batch), IndexError,
                       "embedding table 'eb': no row for key 9 (at position 0); it has the keys from 10 to 59");
 }
 

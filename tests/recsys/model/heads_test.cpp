@@ -66,7 +66,7 @@ data::Batch batch_of(int64_t rows, int64_t label_dim, int64_t first = 0) {
 
 Values gradients_of(Model& model, const data::Batch& batch) {
   model.parameters().zero_gradients();
-  model.forward(batch, true).loss.backward();
+  model.forward(batch, /*training=*/true, /*step=*/1).loss.backward();
   Values all;
   for (const auto& entry : model.parameters().entries())
     for (const double g : values_of(entry.tensor.grad())) all.push_back(g);
@@ -81,7 +81,7 @@ void expect_close(const Values& found, const Values& expected, double tolerance 
 TEST(Heads, LossesAreSummedByWeight) {
   Model both = build(kTwoHeads, 2);
   const data::Batch batch = batch_of(8, 2);
-  const Model::Result result = both.forward(batch, false);
+  const Model::Result result = both.forward(batch);
   ASSERT_EQ(result.logits.size(), 2u);
   double expected = 0;
   for (size_t h = 0; h < 2; ++h)
@@ -109,9 +109,9 @@ TEST(Heads, LossesAreSummedByWeight) {
 TEST(Heads, OneHeadOfWeightOneIsItsLoss) {
   Model model = build(data_layer(R"({"top": "y"})") + tower("a") + loss("l", "a", "y"), 1);
   data::Batch batch = batch_of(8, 1);
-  const Model::Result plain = model.forward(batch, true);
+  const Model::Result plain = model.forward(batch, /*training=*/true, /*step=*/1);
   batch.global_rows = 8;
-  const Model::Result whole = model.forward(batch, true);
+  const Model::Result whole = model.forward(batch, /*training=*/true, /*step=*/1);
   EXPECT_EQ(values_of(plain.loss), values_of(whole.loss));
   EXPECT_EQ(grad_fn(plain.loss)->name(), grad_fn(whole.loss)->name());
 }
@@ -120,14 +120,14 @@ TEST(Heads, PartsOfABatchAddUpToIt) {
   Model model = build(kTwoHeads, 2);
   data::Batch whole = batch_of(10, 2);
   whole.global_rows = 10;
-  const double loss = values_of(model.forward(whole, false).loss)[0];
+  const double loss = values_of(model.forward(whole).loss)[0];
   const Values gradients = gradients_of(model, whole);
   double sum = 0;
   Values sums(gradients.size(), 0.0);
   for (const auto& [first, rows] : {std::pair<int64_t, int64_t>{0, 5}, {5, 5}, {10, 0}}) {
     data::Batch part = batch_of(rows, 2, first);
     part.global_rows = 10;
-    sum += values_of(model.forward(part, false).loss)[0];
+    sum += values_of(model.forward(part).loss)[0];
     const Values g = gradients_of(model, part);
     for (size_t i = 0; i < g.size(); ++i) sums[i] += g[i];
   }
@@ -150,9 +150,9 @@ TEST(Heads, LabelsTakeTheirColumns) {
 TEST(Heads, WithoutLabelsThereAreOnlyLogits) {
   Model model = build(kTwoHeads, 2);
   data::Batch batch = batch_of(3, 2);
-  const Model::Result with = model.forward(batch, false);
+  const Model::Result with = model.forward(batch);
   batch.labels = Tensor();
-  const Model::Result without = model.forward(batch, false);
+  const Model::Result without = model.forward(batch);
   EXPECT_FALSE(without.loss.defined());
   ASSERT_EQ(without.logits.size(), 2u);
   for (size_t h = 0; h < 2; ++h) EXPECT_EQ(values_of(without.logits[h]), values_of(with.logits[h]));
@@ -259,7 +259,7 @@ TEST(RowsOfSamples, FoldAndUnfold) {
     }
     return sum / 5;
   };
-  EXPECT_NEAR(values_of(model.forward(batch, false).loss)[0], loss_of(w), 1e-6);
+  EXPECT_NEAR(values_of(model.forward(batch).loss)[0], loss_of(w), 1e-6);
   const Values gradients = gradients_of(model, batch);
   for (size_t i = 0; i < w.size(); ++i) {
     Values low = w, high = w;

@@ -1,0 +1,327 @@
+// Configurations, models, and their predictions and metrics.
+#include "python/src/models.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/src/convert.h"
+#include "python/src/datasets.h"
+#include "python/src/options.h"
+#include "python/src/out.h"
+#include "tercel/data/array_inputs.h"
+#include "tercel/data/batch_reader.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/recsys/evaluate.h"
+#include "tercel/recsys/layers/layers_impl.h"
+#include "tercel/recsys/metrics/head_metrics.h"
+#include "tercel/recsys/model/graph_options_impl.h"
+#include "tercel/recsys/prediction.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/error.h"
+#include "tercel/util/options.h"
+
+namespace tercel::python {
+
+namespace {
+
+using recsys::Model;
+using recsys::ModelConfig;
+
+/** A tensor of a batch, without its gradient: batches are data. */
+Tensor tensor_of_batch(nb::handle o, std::string_view what) {
+  const Tensor& t = to_tensor(o, what);
+  TERCEL_CHECK(t.has_storage() && t.device().is_cpu(), TypeError, what, ": expected a strided tensor on the CPU");
+  return t.requires_grad() ? t.detach() : t;
+}
+
+Tensor tensor_or_none(nb::handle o, std::string_view what) { return o.is_none() ? Tensor() : tensor_of_batch(o, what); }
+
+nb::dict named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  nb::dict out;
+  for (const auto& [name, tensor] : tensors) out[to_str(name)] = own(wrap(tensor));
+  return out;
+}
+
+/** Probabilities [rows], or [rows, heads] of several heads. */
+Tensor without_single_head(const Tensor& probabilities) {
+  return probabilities.size(1) == 1 ? probabilities.select(1, 0) : probabilities;
+}
+
+/** Gathers the probabilities of `rows` rows, which may turn out to be fewer or more. */
+class Probabilities {
+ public:
+  Probabilities(const Model& model, int64_t rows, nb::handle progress)
+      : heads_(model.graph().heads.size()), expected_(rows), watch_(progress) {
+    values_.reserve(static_cast<size_t>(rows) * heads_);
+  }
+
+  void operator()(Span<float> more) {
+    values_.insert(values_.end(), more.begin(), more.end());
+    watch_(rows(), expected_);
+  }
+  Tensor tensor() const {
+    const Tensor out = empty({rows(), static_cast<int64_t>(heads_)}, kFloat32);
+    if (!values_.empty()) std::memcpy(out.data_ptr(), values_.data(), values_.size() * sizeof(float));
+    return without_single_head(out);
+  }
+
+ private:
+  int64_t rows() const { return static_cast<int64_t>(values_.size() / heads_); }
+
+  size_t heads_;
+  int64_t expected_;
+  std::vector<float> values_;
+  Watch watch_;
+};
+
+nb::dict from_metrics(const recsys::MetricValues& values) {
+  nb::dict out;
+  for (const auto& [name, value] : values) out[to_str(name)] = value;
+  return out;
+}
+
+/** Metrics of batches that Python has. */
+class MetricsObject {
+ public:
+  explicit MetricsObject(ModelObject& of) : owner_(nb::find(of)), of_(of), metrics_(of.model().graph().heads) {}
+  MetricsObject(const MetricsObject&) = delete;
+  MetricsObject& operator=(const MetricsObject&) = delete;
+
+  void add(nb::handle parts) {
+    const data::Batch batch = to_batch(parts);
+    TERCEL_CHECK(batch.labels.defined(), RuntimeError, "evaluate: the batch has no labels");
+    const SingleUser::Use use(of_.user());
+    released([&] { metrics_.add(of_.model().forward(batch).logits, batch.labels); });
+  }
+  nb::dict values() const { return from_metrics(metrics_.values()); }
+
+ private:
+  nb::object owner_;
+  ModelObject& of_;
+  recsys::HeadMetrics metrics_;
+};
+
+/** DataError unless the dataset's rows mean what those mean that the model was trained on. */
+void check_rows(ModelObject& self, const data::Dataset& dataset) {
+  const std::string difference = recsys::check_dataset_fits(self.data(), dataset);
+  if (!difference.empty()) warn(dataset.folder + ": " + difference);
+}
+
+nb::dict evaluate(ModelObject& self, const data::Dataset& dataset, const std::string& part, nb::handle progress) {
+  const data::PartName name = to_part(part);
+  const SingleUser::Use use(self.user());
+  check_rows(self, dataset);
+  Watch watch(progress);
+  const int64_t total = dataset.part(name).rows();
+  return from_metrics(released([&] {
+    return recsys::evaluate(self.model(), dataset, name, self.config(), [&](int64_t rows) {
+      watch(rows, total);
+      return true;
+    });
+  }));
+}
+
+nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, const std::string& part,
+                           nb::handle progress) {
+  const data::PartName name = to_part(part);
+  const SingleUser::Use use(self.user());
+  check_rows(self, dataset);
+  Probabilities probabilities(self.model(), dataset.part(name).rows(), progress);
+  released([&] {
+    data::BatchReader reader(dataset, name, recsys::evaluation_reading(self.model(), self.config()));
+    recsys::predict(self.model(), reader, probabilities);
+  });
+  return own(wrap(probabilities.tensor()));
+}
+
+nb::object predict_batch(ModelObject& self, const data::Batch& batch) {
+  return own(wrap(released([&] { return without_single_head(recsys::predict(self.model(), batch)); })));
+}
+
+class LoadedModelObject final : public ModelObject {
+ public:
+  explicit LoadedModelObject(const std::string& path) : of_(released([&] { return recsys::load_model(path); })) {
+    for (const std::string& warning : of_.warnings) warn(warning);
+  }
+
+  Model& model() override { return of_.model; }
+  const ModelConfig& config() override { return of_.config; }
+  const data::DataIdentity& data() override { return of_.data; }
+  SingleUser& user() override { return user_; }
+  const recsys::LoadedModel& loaded() const { return of_; }
+
+  nb::object predict_text(const nb::list& paths, nb::handle progress) {
+    std::vector<data::TextSource> sources;
+    for_each_item(paths.ptr(), [&](PyObject* path, Py_ssize_t) { sources.push_back({to_path(path), ""}); });
+    const SingleUser::Use use(user_);
+    Probabilities probabilities(of_.model, 0, progress);
+    released([&] { recsys::predict_text(of_, std::move(sources), probabilities); });
+    return own(wrap(probabilities.tensor()));
+  }
+
+ private:
+  recsys::LoadedModel of_;
+  SingleUser user_{"model", "a signal handler or a callback may not", "load one for each"};
+};
+
+/** Embeddings have no entry of their own in the list of layers, and one set of options. */
+constexpr std::string_view kEmbedding = "SparseEmbedding";
+
+/** Adds (group, whether it is required, name, default, text, type) of each option; `group` is "" for none. */
+void describe_grouped(OptionTable table, const void* defaults, std::string_view group, nb::list& out) {
+  const nb::list rows = describe_options(table, defaults);
+  size_t next = 0;
+  for (const OptionField& field : table) {
+    const auto row = nb::cast<nb::tuple>(rows[next++]);
+    if (field.type->kind == OptionKind::Struct)
+      describe_grouped(field.type->nested(), field.locate(const_cast<void*>(defaults)), field.name, out);
+    else
+      out.append(nb::make_tuple(to_str(group), field.rules.required, row[0], row[1], row[2], row[3]));
+  }
+}
+
+/** (type, whether it is a loss, options) of every layer that a graph may have, but Data. */
+nb::list describe_layers() {
+  nb::list out;
+  const auto add = [&out](std::string_view type, bool is_loss, OptionTable table, const void* defaults,
+                          std::string_view group) {
+    nb::list options;
+    describe_grouped(table, defaults, group, options);
+    out.append(nb::make_tuple(to_str(type), is_loss, options));
+  };
+  const recsys::EmbeddingParameters embedding;
+  add(kEmbedding, false, option_table<recsys::EmbeddingParameters>(), &embedding, "sparse_embedding_hparam");
+  for (const recsys::LayerEntry& layer : recsys::layer_entries())
+    layer.show_options(
+        [&](OptionTable table, const void* defaults) { add(layer.type, layer.is_loss, table, defaults, ""); });
+  return out;
+}
+
+}  // namespace
+
+data::Batch to_batch(nb::handle parts) {
+  const auto all = nb::cast<nb::tuple>(parts);
+  data::Batch batch;
+  int64_t* const numbers[] = {&batch.epoch, &batch.row, &batch.rows, &batch.global_row, &batch.global_rows};
+  size_t next = 0;
+  for (int64_t* number : numbers) *number = to_int(all[next++].ptr());
+  batch.labels = tensor_or_none(all[next++], "batch: labels");
+  batch.dense = tensor_of_batch(all[next++], "batch: dense");
+  for (const nb::handle part : nb::cast<nb::list>(all[next])) {
+    const auto of = nb::cast<nb::tuple>(part);
+    data::SparseBatch input;
+    input.name = std::string(to_text(of[0].ptr()));
+    input.slot_num = to_int(of[1].ptr());
+    const bool known = parse_enum(to_text(of[2].ptr()), input.order);
+    TERCEL_CHECK(known, ValueError, "batch: expected a bag_order 'sample_major' or 'slot_major'");
+    input.row_offsets = tensor_of_batch(of[3], "batch: row_offsets");
+    input.keys = tensor_of_batch(of[4], "batch: keys");
+    input.key_weights = tensor_or_none(of[5], "batch: key_weights");
+    batch.sparse.push_back(std::move(input));
+  }
+  return batch;
+}
+
+data::Batch to_batch(const Model& model, nb::handle arrays, nb::handle labels) {
+  std::vector<data::ArrayInput> inputs;
+  for (const nb::handle array : nb::cast<nb::list>(arrays)) {
+    const auto of = nb::cast<nb::tuple>(array);
+    const std::string name(to_text(of[0].ptr()));
+    inputs.push_back({name, tensor_of_batch(of[1], name), tensor_or_none(of[2], name)});
+  }
+  const Tensor given = tensor_or_none(labels, "labels");
+  return released([&] { return model.make_batch(inputs, given); });
+}
+
+void register_models(nb::module_& m) {
+  nb::class_<ModelConfig>(m, "_ModelConfig")
+      .def_static("parse",
+                  [](const nb::dict& values, const std::string& name) {
+                    return recsys::parse_config(dict_to_json(values, "model"), name);
+                  })
+      .def("to_dict", [](const ModelConfig& config) { return json_to_object(recsys::to_json(config)); });
+  nb::class_<ModelObject>(m, "_Model")
+      .def("config", [](ModelObject& self) { return json_to_object(recsys::to_json(self.config())); })
+      .def("schema", [](ModelObject& self) { return schema_to_dict(self.model().schema()); })
+      .def("summary", [](ModelObject& self) { return to_str(self.model().summary()); })
+      .def("dense_name", [](ModelObject& self) { return to_str(self.model().dense_name()); })
+      .def("inputs",
+           [](ModelObject& self) {
+             nb::dict out;
+             for (const data::SparseInput& input : self.model().sparse_inputs())
+               out[to_str(input.name)] = input.slot_num;
+             return out;
+           })
+      .def("heads",
+           [](ModelObject& self) {
+             nb::list out;
+             for (const recsys::Head& head : self.model().graph().heads) out.append(to_str(head.name));
+             return out;
+           })
+      .def("parameters",
+           [](ModelObject& self) {
+             std::vector<std::pair<std::string, Tensor>> all;
+             for (const auto& entry : self.model().parameters().entries())
+               all.emplace_back(entry.name, entry.tensor.detach());
+             return named(all);
+           })
+      .def("buffers", [](ModelObject& self) { return named(self.model().buffers()); })
+      .def("tables",
+           [](ModelObject& self) {
+             std::vector<std::pair<std::string, Tensor>> all;
+             for (const auto& table : self.model().embeddings().tables())
+               all.emplace_back(table->name(), table->weight().detach());
+             return named(all);
+           })
+      .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
+      .def("predict_dataset", predict_dataset, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
+      .def("predict_batch",
+           [](ModelObject& self, nb::handle parts) {
+             const data::Batch batch = to_batch(parts);
+             const SingleUser::Use use(self.user());
+             return predict_batch(self, batch);
+           })
+      .def(
+          "predict_arrays",
+          [](ModelObject& self, const nb::list& arrays) {
+            const data::Batch batch = to_batch(self.model(), arrays, nb::none());
+            const SingleUser::Use use(self.user());
+            return predict_batch(self, batch);
+          },
+          nb::arg("arrays"));
+  nb::class_<MetricsObject>(m, "_Metrics")
+      .def(nb::init<ModelObject&>())
+      .def("add", &MetricsObject::add)
+      .def("values", &MetricsObject::values);
+  nb::class_<LoadedModelObject, ModelObject>(m, "_LoadedModel")
+      .def("__init__", [](LoadedModelObject* self, nb::handle path) { new (self) LoadedModelObject(to_path(path)); })
+      .def("predict_text", &LoadedModelObject::predict_text, nb::arg("paths"), nb::arg("progress").none())
+      .def("step", [](const LoadedModelObject& self) { return self.loaded().step; })
+      .def("last_step", [](const LoadedModelObject& self) { return self.loaded().last_step; })
+      .def("checkpoint", [](const LoadedModelObject& self) { return from_path(self.loaded().checkpoint); });
+  m.def("_preset_names", [] {
+    nb::list out;
+    for (const std::string_view name : recsys::preset_names()) out.append(to_str(name));
+    return out;
+  });
+  m.def("_preset", [](const std::string& name) { return json_to_object(std::string(recsys::preset(name))); });
+  m.def("_describe_layers", describe_layers);
+  m.def("_config_sections", [] {
+    nb::dict out;
+    const recsys::SolverOptions solver;
+    const optim::OptimizerOptions optimizer;
+    const recsys::DataOptions data;
+    out["solver"] = describe_options(option_table<recsys::SolverOptions>(), &solver);
+    out["optimizer"] = describe_options(option_table<optim::OptimizerOptions>(), &optimizer);
+    out["data"] = describe_options(option_table<recsys::DataOptions>(), &data);
+    return out;
+  });
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,57 @@
+// Python bindings of tercel/recsys: what python/tercel/recsys is made of.
+#pragma once
+
+#include <chrono>
+
+#include "python/src/python.h"
+#include "python/src/single_user.h"
+#include "tercel/data/batch.h"
+#include "tercel/data/data_identity.h"
+#include "tercel/recsys/model/config.h"
+#include "tercel/recsys/model/model.h"
+
+namespace tercel::python {
+
+/** A model that one thread may use at a time: that of a session, or one loaded from a run. */
+class ModelObject {
+ public:
+  virtual ~ModelObject() = default;
+  virtual recsys::Model& model() = 0;
+  virtual const recsys::ModelConfig& config() = 0;
+  /** Of the rows that it is trained on. */
+  virtual const data::DataIdentity& data() = 0;
+  virtual SingleUser& user() = 0;
+};
+
+/** Looks for signals during work without the GIL, and tells a function how far the work is, both at most 20 times a
+ * second. */
+class Watch {
+ public:
+  explicit Watch(nb::handle function) : function_(function) {}
+
+  /** Raises what a signal's handler, or the function, raises. */
+  template <class... A>
+  void operator()(const A&... numbers) {
+    if (Clock::now() < next_) return;
+    const WithGil scope;
+    if (PyErr_CheckSignals() != 0) raise_pending();
+    if (!function_.is_none()) function_(numbers...);
+    next_ = Clock::now() + std::chrono::milliseconds(50);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  nb::handle function_;
+  Clock::time_point next_ = {};
+};
+
+/** A batch of the parts of Python's Batch. */
+data::Batch to_batch(nb::handle parts);
+/** The inputs, and labels or None, as lists of (name, values, row offsets or None). */
+data::Batch to_batch(const recsys::Model& model, nb::handle arrays, nb::handle labels);
+
+void register_models(nb::module_& m);
+void register_sessions(nb::module_& m);
+
+}  // namespace tercel::python

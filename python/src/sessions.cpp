@@ -1,0 +1,357 @@
+// Sessions and runs.
+#include <nanobind/stl/string.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/src/convert.h"
+#include "python/src/datasets.h"
+#include "python/src/models.h"
+#include "python/src/out.h"
+#include "tercel/autograd/autograd.h"
+#include "tercel/autograd/gradient.h"
+#include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/prediction.h"
+#include "tercel/recsys/session.h"
+#include "tercel/recsys/trainer.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/format.h"
+#include "tercel/util/warning.h"
+
+namespace tercel::python {
+
+namespace {
+
+using recsys::ModelConfig;
+using recsys::NewData;
+using recsys::Session;
+using recsys::Trainer;
+
+NewData to_new_data(bool accepted) { return accepted ? NewData::Accept : NewData::Refuse; }
+
+/** A session of its own, or that of a trainer, and who uses it. */
+struct Owned {
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Trainer> trainer;  // null after close()
+  bool has_trainer = false;
+  SingleUser user{"session", "a signal handler or a callback may not train, load or save", "make a session for each"};
+
+  Trainer& open_trainer() const {
+    TERCEL_CHECK(trainer, ValueError, "trainer: it is closed");
+    return *trainer;
+  }
+};
+
+class SessionObject final : public ModelObject {
+ public:
+  SessionObject(const ModelConfig& config, nb::handle rows) : owned_(std::make_shared<Owned>()) {
+    std::unique_ptr<Session>& own = owned_->session;
+    if (nb::isinstance<data::Dataset>(rows)) {
+      const auto& dataset = nb::cast<const data::Dataset&>(rows);
+      own = released([&] { return std::make_unique<Session>(config, dataset); });
+    } else {
+      own = std::make_unique<Session>(config, to_schema(nb::cast<nb::dict>(rows)));
+    }
+    Watch watch{nb::none()};
+    released([&] {
+      own->initialize([&] {
+        watch();
+        return true;
+      });
+    });
+  }
+  /** That of a trainer. */
+  explicit SessionObject(std::shared_ptr<Owned> owned) : owned_(std::move(owned)) {}
+
+  recsys::Model& model() override { return session().model(); }
+  const ModelConfig& config() override { return session().config(); }
+  const data::DataIdentity& data() override { return session().identity().data; }
+  SingleUser& user() override { return owned_->user; }
+  Session& session() { return owned_->has_trainer ? owned_->open_trainer().session() : *owned_->session; }
+  bool has_trainer() const { return owned_->has_trainer; }
+
+  /** f(session) without the GIL, unless a callback asks for it. */
+  template <class F>
+  auto train(F&& f) {
+    owned_->user.check_unused();
+    const SingleUser::Use use(owned_->user);
+    Session& of = session();
+    return released([&] { return f(of); });
+  }
+
+ private:
+  std::shared_ptr<Owned> owned_;
+};
+
+nb::object evaluate(SessionObject& self, nb::handle progress) {
+  Watch watch(progress);
+  const recsys::MetricValues values = self.train([&](Session& session) {
+    const int64_t total = session.test_rows();
+    return session.evaluate([&](int64_t rows) {
+      watch(rows, total);
+      return true;
+    });
+  });
+  nb::dict out;
+  for (const auto& [name, value] : values) out[to_str(name)] = value;
+  return out;
+}
+
+/** The last intact checkpoint of a run or a folder of checkpoints, or the checkpoint itself. */
+recsys::Checkpoint open_last(const std::string& path) {
+  if (recsys::is_checkpoint_folder(path)) return recsys::Checkpoint(path);
+  std::vector<std::string> warnings;
+  const std::string store = recsys::is_model_folder(path) ? join_path(path, "checkpoints") : path;
+  std::optional<recsys::Checkpoint> found =
+      recsys::open_checkpoint(store, recsys::Which::Last, recsys::Verify::Contents, warnings);
+  TERCEL_CHECK(found, DataError, printable(path), ": expected a checkpoint, or a folder with checkpoints");
+  for (const std::string& warning : warnings) tercel::warn(warning);
+  return *std::move(found);
+}
+
+nb::list from_texts(const std::vector<std::string>& texts) {
+  nb::list out;
+  for (const std::string& text : texts) out.append(to_str(text));
+  return out;
+}
+
+nb::list load(SessionObject& self, nb::handle path, bool new_data) {
+  TERCEL_CHECK(!self.has_trainer(), RuntimeError,
+               "session: load: it is a trainer's, which continues its run: use Trainer(..., resume='auto')");
+  const std::string from = to_absolute_path(path);
+  return from_texts(self.train([&](Session& session) { return session.load(open_last(from), to_new_data(new_data)); }));
+}
+
+nb::object save(SessionObject& self, nb::handle folder, int64_t keep_last) {
+  TERCEL_CHECK(keep_last >= 1, ConfigError, "session: save: expected to keep at least 1 checkpoint, got ", keep_last);
+  const std::string to = to_absolute_path(folder);
+  return from_path(self.train([&](Session& session) {
+    recsys::CheckpointStore store(to, keep_last);
+    session.save(store);
+    return *store.latest();
+  }));
+}
+
+/** ({name: gradient} of dense parameters, {name: (rows, values)} of tables); none of what is frozen. */
+nb::object gradients(SessionObject& self) {
+  const SingleUser::Use use(self.user());
+  Session& session = self.session();
+  TERCEL_CHECK(session.has_gradients(), RuntimeError, "session: gradients: there are no gradients of a step");
+  nb::dict dense, tables;
+  for (const auto& entry : session.model().parameters().entries()) {
+    const Gradient gradient = gradient_of(entry.tensor);
+    if (entry.tensor.requires_grad() && gradient.defined())
+      dense[to_str(entry.name)] = own(wrap(gradient.values.detach()));
+  }
+  for (const auto& table : session.model().embeddings().tables()) {
+    const Gradient gradient = gradient_of(table->weight());
+    if (!gradient.defined()) continue;
+    UniqueRows unique;
+    const Gradient sums = unique.reduce(gradient);
+    tables[to_str(table->name())] =
+        nb::make_tuple(own(wrap(dense_copy(sums.rows))), own(wrap(dense_copy(sums.values))));
+  }
+  return nb::make_tuple(dense, tables);
+}
+
+std::vector<std::string> to_names(const nb::list& names) {
+  std::vector<std::string> out;
+  for_each_item(names.ptr(), [&](PyObject* name, Py_ssize_t) { out.emplace_back(to_text(name)); });
+  return out;
+}
+
+nb::dict from_progress(const recsys::Progress& now) {
+  static constexpr const char* kKinds[] = {"step", "evaluation", "checkpoint"};
+  nb::dict out, metrics;
+  for (const auto& [name, value] : now.metrics) metrics[to_str(name)] = value;
+  out["kind"] = kKinds[static_cast<size_t>(now.kind)];
+  out["step"] = now.step;
+  out["total_steps"] = now.total_steps;
+  out["rows"] = now.rows;
+  out["seconds"] = now.seconds;
+  out["loss"] = now.loss;
+  out["learning_rate"] = now.learning_rate;
+  out["metrics"] = metrics;
+  out["path"] = from_path(now.path);
+  return out;
+}
+
+/**
+ * A run. An exception of a callback or of a signal's handler, KeyboardInterrupt too, ends it as a stop does: the last
+ * step is saved, then the exception is raised.
+ */
+class TrainerObject {
+ public:
+  TrainerObject(const ModelConfig& config, const data::Dataset& dataset, nb::handle folder, const std::string& resume,
+                bool new_data) {
+    owned_->has_trainer = true;
+    recsys::Resume how = recsys::Resume::Never;
+    TERCEL_CHECK(parse_enum(resume, how), ConfigError, "trainer: expected resume='never' or 'auto', found '",
+                 printable(resume), "'");
+    const std::string path = to_absolute_path(folder);
+    released([&] {
+      owned_->trainer =
+          std::make_unique<Trainer>(config, dataset, path, how, to_new_data(new_data), [this] { return may_go_on(); });
+    });
+    if (!raised_) return;
+    released([&] { trainer().run([](const recsys::Progress&) {}); });  // removes what the start left
+    raise();
+  }
+
+  /** Whether it came to its end. */
+  bool run(nb::handle callback) {
+    owned_->user.check_unused();
+    const SingleUser::Use use(owned_->user);
+    Trainer& of = trainer();
+    stop_ = false;
+    const recsys::TrainEnd end = released([&] {
+      return of.run([&](const recsys::Progress& now) {
+        const WithGil scope;
+        const SingleUser::Loan loan(owned_->user);
+        guarded([&] { callback(from_progress(now)); });
+      });
+    });
+    if (raised_) raise();
+    return end == recsys::TrainEnd::Done;
+  }
+  void stop() { stop_ = true; }
+  /** Ends the readers' threads and releases the folder. */
+  void close() {
+    owned_->user.check_unused();
+    std::unique_ptr<Trainer> last = std::move(owned_->trainer);
+    released([&] { last.reset(); });
+  }
+
+  Trainer& trainer() { return owned_->open_trainer(); }
+  SessionObject session() { return SessionObject(owned_); }
+
+ private:
+  bool may_go_on() {
+    guarded([&] { watch_(); });
+    return !stop_ && !raised_;
+  }
+  template <class F>
+  void guarded(F&& f) {
+    try {
+      f();
+    } catch (...) {
+      if (!raised_) raised_ = std::current_exception();
+    }
+  }
+  [[noreturn]] void raise() { std::rethrow_exception(std::exchange(raised_, nullptr)); }
+
+  Watch watch_{nb::none()};
+  std::exception_ptr raised_;
+  std::atomic<bool> stop_ = false;
+  const std::shared_ptr<Owned> owned_ = std::make_shared<Owned>();  // sessions may live longer
+};
+
+void register_session(nb::module_& m) {
+  nb::class_<SessionObject, ModelObject>(m, "_Session")
+      .def(nb::init<const ModelConfig&, nb::handle>(), nb::arg("config"), nb::arg("rows"))
+      .def("step", [](SessionObject& self) { return self.train([](Session& session) { return session.step(); }); })
+      .def("step_batch",
+           [](SessionObject& self, nb::handle parts) {
+             const data::Batch batch = to_batch(parts);
+             self.train([&](Session& session) { session.step(batch); });
+           })
+      .def(
+          "step_arrays",
+          [](SessionObject& self, const nb::list& arrays, nb::handle labels) {
+            const data::Batch batch = to_batch(self.model(), arrays, labels);
+            self.train([&](Session& session) { session.step(batch); });
+          },
+          nb::arg("arrays"), nb::arg("labels").none())
+      .def("forward_backward",
+           [](SessionObject& self, nb::handle parts) {
+             const data::Batch batch = to_batch(parts);
+             self.train([&](Session& session) { session.forward_backward(batch); });
+           })
+      .def(
+          "forward_backward_arrays",
+          [](SessionObject& self, const nb::list& arrays, nb::handle labels) {
+            const data::Batch batch = to_batch(self.model(), arrays, labels);
+            self.train([&](Session& session) { session.forward_backward(batch); });
+          },
+          nb::arg("arrays"), nb::arg("labels").none())
+      .def("reduce", [](SessionObject& self) { self.train([](Session& session) { session.reduce(); }); })
+      .def("update", [](SessionObject& self) { self.train([](Session& session) { session.update(); }); })
+      .def("discard", [](SessionObject& self) { self.train([](Session& session) { session.discard(); }); })
+      .def("gradients", gradients)
+      .def("evaluate", evaluate, nb::arg("progress").none())
+      .def("test_rows", [](SessionObject& self) { return self.session().test_rows(); })
+      .def("has_gradients", [](SessionObject& self) { return self.session().has_gradients(); })
+      .def("save", save, nb::arg("folder"), nb::arg("keep_last"))
+      .def("load", load, nb::arg("path"), nb::arg("new_data"))
+      .def("steps", [](SessionObject& self) { return self.session().steps(); })
+      .def("rows", [](SessionObject& self) { return self.session().rows(); })
+      .def("loss", [](SessionObject& self) { return self.session().loss(); })
+      .def("is_whole", [](SessionObject& self) { return self.session().is_whole(); })
+      .def("learning_rate", [](SessionObject& self) { return self.session().learning_rate(); })
+      .def("set_learning_rate",
+           [](SessionObject& self, double rate) {
+             const SingleUser::Use use(self.user());
+             self.session().set_learning_rate(rate);
+           })
+      .def("clear_learning_rate",
+           [](SessionObject& self) {
+             const SingleUser::Use use(self.user());
+             self.session().clear_learning_rate();
+           })
+      .def("frozen",
+           [](SessionObject& self) {
+             const auto& names = self.session().frozen();
+             return from_texts({names.begin(), names.end()});
+           })
+      .def("freeze",
+           [](SessionObject& self, const nb::list& names) {
+             const std::vector<std::string> all = to_names(names);
+             const SingleUser::Use use(self.user());
+             self.session().freeze(all);
+           })
+      .def("unfreeze", [](SessionObject& self, const nb::list& names) {
+        const std::vector<std::string> all = to_names(names);
+        const SingleUser::Use use(self.user());
+        self.session().unfreeze(all);
+      });
+}
+
+void register_trainer(nb::module_& m) {
+  nb::class_<TrainerObject>(m, "_Trainer")
+      .def(nb::init<const ModelConfig&, const data::Dataset&, nb::handle, const std::string&, bool>(),
+           nb::arg("config"), nb::arg("dataset"), nb::arg("folder"), nb::arg("resume"), nb::arg("new_data"))
+      .def("run", &TrainerObject::run, nb::arg("callback"))
+      .def("stop", &TrainerObject::stop)
+      .def("close", &TrainerObject::close)
+      .def("session", &TrainerObject::session)
+      .def("step", [](TrainerObject& self) { return self.trainer().step(); })
+      .def("checkpoint",
+           [](TrainerObject& self) -> nb::object {
+             const std::optional<std::string> path = self.trainer().last_checkpoint();
+             return path ? from_path(*path) : nb::none();
+           })
+      .def("metrics",
+           [](TrainerObject& self) {
+             nb::dict out;
+             for (const auto& [name, value] : self.trainer().last_metrics()) out[to_str(name)] = value;
+             return out;
+           })
+      .def("warnings", [](TrainerObject& self) { return from_texts(self.trainer().warnings()); });
+}
+
+}  // namespace
+
+void register_sessions(nb::module_& m) {
+  register_session(m);
+  register_trainer(m);
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,217 @@
+"""Models: parameters, predictions and metrics."""
+
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+
+import tercel
+from tercel import _C
+from tercel._C import Tensor
+from tercel.data import ArrayDataset, Batch, Dataset, Schema
+from tercel.data._options import name_of, path_of, paths_of, progress_of
+
+__all__ = ["LoadedModel", "Model", "load_model"]
+
+Progress = Optional[Callable[[int, int], Any]]
+Arrays = Mapping[str, Any]
+
+
+def _parts_of(batch: Batch) -> Tuple[Any, ...]:
+    """What the library makes its batch of."""
+    labels = batch.labels if batch.labels.dim() != 2 or batch.labels.shape[1] > 0 else None
+    inputs = [(i.name, i.slot_num, i.bag_order, i._row_offsets, i.keys, i.key_weights) for i in batch.inputs.values()]
+    return (batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows, labels, batch.dense, inputs)
+
+
+def _tensor_of(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else tercel.as_tensor(value)
+
+
+def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any]]:
+    """(name, values, row offsets or None) of each array; a pair (values, row_offsets) is ragged."""
+    out = []
+    for name, value in arrays.items():
+        values, offsets = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        out.append((name_of(name, "name of an input"), _tensor_of(values), None if offsets is None else _tensor_of(offsets)))
+    return out
+
+
+class Model:
+    """
+    What a Session and a LoadedModel have in common. One thread may use it at a time; another one, and a signal's
+    handler, get a RuntimeError meanwhile.
+    """
+
+    _of: Any
+    _schema: Schema
+
+    def _set(self, of: Any) -> None:
+        self._of = of
+        self._schema = Schema._of(of.schema())
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__}: it cannot be pickled or copied: save a checkpoint")
+
+    @property
+    def config(self) -> Dict[str, Any]:
+        """The whole configuration."""
+        config: Dict[str, Any] = self._of.config()
+        return config
+
+    @property
+    def schema(self) -> Schema:
+        """The rows that the model is for."""
+        return self._schema
+
+    @property
+    def inputs(self) -> Dict[str, int]:
+        """The sparse inputs by name, with their numbers of slots: the option `inputs` of readers."""
+        inputs: Dict[str, int] = self._of.inputs()
+        return inputs
+
+    @property
+    def heads(self) -> List[str]:
+        """The names of the losses."""
+        heads: List[str] = self._of.heads()
+        return heads
+
+    def summary(self) -> str:
+        """A line for each layer: type, name, shape of its output, parameters."""
+        text: str = self._of.summary()
+        return text
+
+    def parameters(self) -> Dict[str, Tensor]:
+        """
+        The parameters of all layers but embeddings, by name: views without gradients, which change with the model. What
+        is written to them is written to the model.
+        """
+        tensors: Dict[str, Tensor] = self._of.parameters()
+        return tensors
+
+    def tables(self) -> Dict[str, Tensor]:
+        """The embedding tables [keys, width] by the names of their layers, as parameters()."""
+        tensors: Dict[str, Tensor] = self._of.tables()
+        return tensors
+
+    def buffers(self) -> Dict[str, Tensor]:
+        """Running statistics by name, as parameters()."""
+        tensors: Dict[str, Tensor] = self._of.buffers()
+        return tensors
+
+    def batches(self, rows: Union[Dataset, ArrayDataset], part: str = "train", **options: Any) -> Iterable[Batch]:
+        """
+        The rows of a dataset's part, or of arrays, in batches as the model reads them: rows.batches() with `inputs` and,
+        unless it is given, solver.batchsize as `batch_size`.
+        """
+        options.setdefault("batch_size", self.config["solver"]["batchsize"])
+        options.setdefault("inputs", self.inputs)
+        if isinstance(rows, ArrayDataset):
+            return rows.batches(**options)
+        if isinstance(rows, Dataset):
+            return rows.batches(part, **options)
+        raise TypeError(f"rows: expected a Dataset or an ArrayDataset, not {type(rows).__name__}")
+
+    def _evaluation_batches(self, rows: Any) -> Iterable[Batch]:
+        if not isinstance(rows, ArrayDataset):
+            return rows  # type: ignore[no-any-return]
+        return self.batches(rows, batch_size=self.config["solver"]["batchsize_eval"])
+
+    def _evaluate(self, rows: Any, part: str, progress: Progress) -> Dict[str, float]:
+        name_of(part, "part")
+        progress_of(progress, "progress")
+        metrics: Dict[str, float]
+        if isinstance(rows, Dataset):
+            metrics = self._of.evaluate_dataset(rows._of, part, progress)
+            return metrics
+        found = _C._Metrics(self._of)
+        done = 0
+        for batch in self._evaluation_batches(rows):
+            if not isinstance(batch, Batch):
+                raise TypeError(f"evaluate: expected a Dataset, an ArrayDataset or batches, not {type(batch).__name__}")
+            found.add(_parts_of(batch))
+            done += batch.rows
+            if progress is not None:
+                progress(done, len(rows) if isinstance(rows, ArrayDataset) else 0)
+        metrics = found.values()
+        return metrics
+
+    def predict(self, rows: Any, part: str = "test", *, progress: Progress = None) -> Tensor:
+        """
+        Probabilities [rows], or [rows, heads] of a model with several heads. `rows` is one of these:
+
+        - a dict of arrays: dense values [B, dense_dim] under the name of the graph's tensor, and the dataset's keys
+          under the name of an input, [B, slots] or [B, slots, n], or of each of its slots, [B] or [B, n]; instead of an
+          array, (values [nnz], row_offsets [bags + 1]);
+        - a Dataset, of which `part` is read, with progress(rows, all_rows) now and then; an ArrayDataset;
+        - a Batch.
+
+        ValueError that names input and row for arrays that do not fit, DataError for a dataset whose rows mean something
+        else than those that the model was trained on.
+        """
+        name_of(part, "part")
+        progress_of(progress, "progress")
+        out: Tensor
+        if isinstance(rows, Dataset):
+            out = self._of.predict_dataset(rows._of, part, progress)
+        elif isinstance(rows, Batch):
+            out = self._of.predict_batch(_parts_of(rows))
+        elif isinstance(rows, ArrayDataset):
+            parts = [self._of.predict_batch(_parts_of(batch)) for batch in self._evaluation_batches(rows)]
+            out = tercel.cat(parts)
+        elif isinstance(rows, Mapping):
+            out = self._of.predict_arrays(_arrays_of(rows))
+        else:
+            raise TypeError(f"rows: expected arrays by name, a Dataset, an ArrayDataset or a Batch, not "
+                            f"{type(rows).__name__}")
+        return out
+
+
+class LoadedModel(Model):
+    """The model of a run or a checkpoint, for predictions; load_model() makes one. Its tables stay in their files."""
+
+    def __init__(self, path: Any) -> None:
+        self._set(_C._LoadedModel(path_of(path, "path")))
+
+    @property
+    def step(self) -> int:
+        """Steps that were trained."""
+        step: int = self._of.step()
+        return step
+
+    @property
+    def last_step(self) -> int:
+        """That of the run's last checkpoint, which may not be its best."""
+        step: int = self._of.last_step()
+        return step
+
+    @property
+    def checkpoint(self) -> str:
+        """The folder of the checkpoint."""
+        path: str = self._of.checkpoint()
+        return path
+
+    def evaluate(self, rows: Any, part: str = "test", *, progress: Progress = None) -> Dict[str, float]:
+        """
+        Metrics by name on a part of a Dataset, on an ArrayDataset, or on an iterable of batches: "auc", "log_loss",
+        "accuracy", "calibration". With several heads "auc" is their mean by weight, and each has "auc/loss1" and so on.
+        progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the evaluation. DataError as
+        predict().
+        """
+        return self._evaluate(rows, part, progress)
+
+    def predict_text(self, sources: Any, *, progress: Progress = None) -> Tensor:
+        """
+        Probabilities for raw text in the format that the model's dataset was converted from, with or without the label:
+        a path or an iterable of paths of files, plain or gzip. DataError that names file, line and column.
+        """
+        out: Tensor = self._of.predict_text(paths_of(sources, "sources"), progress_of(progress, "progress"))
+        return out
+
+    def __repr__(self) -> str:
+        return f"LoadedModel({self.checkpoint!r}, step={self.step})"
+
+
+def load_model(path: Any) -> LoadedModel:
+    """
+    The model of the best checkpoint of a run, or of the given checkpoint, with the configuration that is stored there;
+    a warning if it had to pass over damaged ones. DataError if there is none.
+    """
+    return LoadedModel(path)

@@ -1,0 +1,197 @@
+"""Runs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import tercel as tc
+import tercel.data as td
+import tercel.recsys as tr
+
+SOLVER = {"batchsize": 100, "batchsize_eval": 150, "eval_interval": 5, "checkpoint_interval": 4}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return td.generate(tmp_path_factory.mktemp("runs") / "data", rows=1500, preset="small", seed=1,
+                       test_fraction=0.2).dataset
+
+
+def trainer_of(dataset, folder, **options):
+    solver = {**SOLVER, **options.pop("solver", {})}
+    return tr.Trainer("wdl", dataset, folder, solver=solver, **options)
+
+
+def test_a_run(dataset, tmp_path):
+    seen = []
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[seen.append])
+    assert trainer.step == 0 and trainer.checkpoint is None and trainer.metrics == {}
+    assert trainer.run()
+    assert trainer.step == trainer.session.steps == 12
+    kinds = [p.kind for p in seen]
+    assert kinds.count("evaluation") == 3 and kinds.count("checkpoint") == 3 and "step" in kinds
+    last = [p for p in seen if p.kind == "step"][-1]
+    assert (last.step, last.total_steps, last.rows) == (12, 12, 1200) and last.loss > 0 and last.learning_rate == 0.01
+    assert [p for p in seen if p.kind == "checkpoint"][-1].path == trainer.checkpoint
+    assert [p for p in seen if p.kind == "evaluation"][-1].metrics == trainer.metrics == trainer.session.evaluate()
+    model = tr.load_model(tmp_path / "run")
+    assert model.step in (4, 8, 12) and model.last_step == 12
+    assert model.evaluate(dataset)["auc"] >= trainer.metrics["auc"] - 1e-9
+    assert tuple(model.predict(dataset).shape) == (300,)
+    assert not os.path.exists(tmp_path / "other")
+
+
+def test_the_run_of_a_session_has_its_bits(dataset, tmp_path):
+    trainer = trainer_of(dataset, tmp_path / "run")
+    trainer.run()
+    session = tr.Session("wdl", dataset, solver=SOLVER)
+    while session.step():
+        pass
+    for name, tensor in session.tables().items():
+        assert tc.equal(tensor, trainer.session.tables()[name])
+
+
+class Stopper(tr.Callback):
+    def __init__(self, at):
+        self.at, self.checkpoints = at, []
+
+    def on_evaluation(self, progress):
+        if progress.step >= self.at:
+            self.trainer.stop()
+
+    def on_checkpoint(self, progress):
+        self.checkpoints.append(progress.step)
+
+
+def test_stop_and_resume(dataset, tmp_path):
+    stopper = Stopper(5)
+    first = trainer_of(dataset, tmp_path / "run", callbacks=[stopper])
+    assert not first.run()
+    assert first.step == 5 and stopper.checkpoints[-1] == 5
+    with pytest.raises(tc.IoError, match="held by process .* this one"):
+        trainer_of(dataset, tmp_path / "run", resume="auto")
+    session = first.session
+    first.close()
+    first.close()
+    for call in (first.run, lambda: first.step, session.step, lambda: session.steps, session.parameters):
+        with pytest.raises(ValueError, match="trainer: it is closed"):
+            call()
+    with pytest.raises(tc.ConfigError, match="already contains a run"):
+        trainer_of(dataset, tmp_path / "run")
+    with pytest.warns(UserWarning, match="lr"), trainer_of(dataset, tmp_path / "run", resume="auto", solver={"lr": 0.5}):
+        pass
+    second = trainer_of(dataset, tmp_path / "run", resume="auto")
+    assert second.step == 5 and second.run()
+    whole = trainer_of(dataset, tmp_path / "whole")
+    whole.run()
+    for name, tensor in whole.session.parameters().items():
+        assert tc.equal(tensor, second.session.parameters()[name])
+    with pytest.raises(tc.ConfigError, match="'never' or 'auto'"):
+        trainer_of(dataset, tmp_path / "run", resume="always")
+
+
+def test_a_stopped_run_goes_on(dataset, tmp_path):
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[Stopper(5)])
+    assert not trainer.run()
+    trainer.callbacks.clear()
+    assert trainer.run() and trainer.step == 12
+
+
+def test_exceptions_of_callbacks_end_the_run_after_a_save(dataset, tmp_path):
+    def fail(progress):
+        if progress.step == 5 and progress.kind == "evaluation":
+            raise KeyError("mine")
+
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[fail])
+    with pytest.raises(KeyError, match="mine"):
+        trainer.run()
+    assert trainer.step == 5 and trainer.checkpoint.endswith("5")
+    trainer.callbacks.clear()
+    assert trainer.run()
+
+
+def test_callbacks_may_change_the_session(dataset, tmp_path):
+    refused, rates = [], []
+
+    class Changes(tr.Callback):
+        def on_checkpoint(self, progress):
+            session = self.trainer.session
+            session.learning_rate = 0.0
+            session.freeze(*session.tables())
+            rates.append(session.evaluate(dataset)["auc"])
+            for call in (session.step, lambda: session.save(tmp_path / "x"), session.discard, self.trainer.run,
+                         self.trainer.close):
+                with pytest.raises(RuntimeError, match="this thread is using it"):
+                    call()
+                refused.append(1)
+            thread = threading.Thread(target=self.from_elsewhere)
+            thread.start()
+            thread.join()
+
+        def from_elsewhere(self):
+            with pytest.raises(RuntimeError, match="another thread is using it"):
+                self.trainer.session.evaluate(dataset)
+            refused.append(1)
+
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[Changes()])
+    assert trainer.run()
+    assert len(refused) == 6 * len(rates) and len(set(rates)) == 1 and len(rates) == 3
+    assert trainer.session.learning_rate == 0 and trainer.session.frozen
+
+
+def test_the_session_keeps_its_trainer(dataset, tmp_path):
+    session = trainer_of(dataset, tmp_path / "run").session
+    assert session.step() and session.steps == 1
+    with pytest.raises(RuntimeError, match="resume='auto'"):
+        session.load(tmp_path)
+
+
+def test_errors(dataset, tmp_path):
+    for arguments, error, text in [((3, tmp_path), TypeError, "dataset: expected a Dataset"),
+                                   ((dataset, 3), TypeError, "folder"),
+                                   ((dataset, tmp_path / "none" / "\0"), ValueError, "null")]:
+        with pytest.raises(error, match=text):
+            tr.Trainer("wdl", *arguments)
+    with pytest.raises(TypeError, match="callbacks"):
+        tr.Trainer("wdl", dataset, tmp_path / "a", callbacks=[3])
+    with pytest.raises(tc.ConfigError):
+        tr.Trainer("wdl", dataset, tmp_path / "a", solver={"batchsize": 0})
+    with pytest.raises(tc.DataError, match="no trained model"):
+        tr.load_model(tmp_path)
+    assert not os.path.exists(tmp_path / "a")
+
+
+INTERRUPTED = """
+import sys, tercel.data as td, tercel.recsys as tr
+dataset = td.open_dataset(sys.argv[1])
+def tell(progress):
+    if progress.kind == "step":
+        print("step", flush=True)
+trainer = tr.Trainer("wdl", dataset, sys.argv[2], callbacks=[tell], solver={"batchsize": 50, "epochs": 1000000})
+try:
+    trainer.run()
+except KeyboardInterrupt:
+    print("saved", trainer.step, trainer.checkpoint, flush=True)
+"""
+
+
+def test_ctrl_c_saves_and_raises(dataset, tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, dataset.folder, str(tmp_path / "run")],
+                               stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "step\n"
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    lines = process.communicate(timeout=60)[0].splitlines()
+    assert time.monotonic() - begun < 20 and process.returncode == 0
+    word, step, checkpoint = lines[-1].split(" ", 2)
+    assert word == "saved" and int(step) > 0 and os.path.isdir(checkpoint)
+    with open(os.path.join(checkpoint, "manifest.json"), encoding="utf-8") as file:
+        assert json.load(file)
+    assert trainer_of(dataset, tmp_path / "run", resume="auto", solver={"batchsize": 50, "epochs": 1000000,
+                                                                        "eval_interval": 0, "checkpoint_interval": 0}).step == int(step)
