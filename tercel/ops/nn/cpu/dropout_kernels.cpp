@@ -23,7 +23,8 @@ void run(const DropoutLoop& loop, int64_t begin, int64_t end) {
     const int64_t before = start < 0 ? -start : 0;
     const T* x = static_cast<const T*>(loop.x) + start + before;
     T* out = static_cast<T*>(loop.out) + start + before;
-    const uint32_t* word = words[0] + before;
+    const uint32_t* const first = words[0];
+    const uint32_t* const word = first + before;
     const int64_t rest = loop.n - (start + before), group = kDropoutGroup - before;
     const int64_t n = rest < group ? rest : group;
     if (n == kDropoutGroup)
