@@ -7,6 +7,12 @@
 //   while (session.step()) {
 //     if (session.steps() % 1000 == 0) session.evaluate(...);
 //   }
+//
+// Note [Losses of several steps]
+// Where reading a number waits for a device, one in each step would leave it idle between steps. With an interval of k
+// above 1, forward_backward() keeps the loss where the model is, and update() reads k of them together; so do
+// check_finite(), evaluate(), save(), and step() at the end of the data. Updates have then used a loss that is not
+// finite: the NumericError names the first such step, and only load() continues. On the CPU reading one takes 2 ns.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +72,8 @@ class TERCEL_API Session {
 
   /**
    * Phase one: gradients of the loss, for all parameters that are not frozen. NumericError that names the first layer
-   * with such an output if the loss is not finite. An exception leaves all state as it was.
+   * with such an output if the loss is not finite (with an interval of losses above 1: below). An exception leaves all
+   * state as it was.
    */
   void forward_backward(const data::Batch& batch);
   /** Phase two: adds the gradients of all ranks. */
@@ -82,9 +89,20 @@ class TERCEL_API Session {
   int64_t first_step() const { return first_step_; }
   /** Rows trained by this object. */
   int64_t rows() const { return rows_; }
-  /** Loss of the last forward_backward(), of this rank's part of the batch; NaN before the first. */
-  float loss() const { return loss_; }
-  /** Whether the state is that after a complete step; false after an error in an update or in load(). */
+  /**
+   * Reads the losses of `steps` steps together (Note [Losses of several steps]); 1, the default, reads each loss before
+   * backward. Reads those that were kept so far. ConfigError below 1; RuntimeError within a step.
+   */
+  void set_loss_interval(int64_t steps);
+  int64_t loss_interval() const { return loss_interval_; }
+  /** The last loss that was read, of this rank's part of the batch; NaN before the first. */
+  double loss() const { return loss_; }
+  /** The losses that were read since the step before the last one ended, in the order of their steps. */
+  const std::vector<double>& losses() const { return read_losses_; }
+  /**
+   * Whether the state is that after a complete step; false after an error in an update or in load(), and after a loss
+   * that was not finite and was read after its update.
+   */
   bool is_whole() const { return phase_ != Phase::Changing; }
 
   /**
@@ -148,6 +166,9 @@ class TERCEL_API Session {
   void check_dataset(const char* function) const;
   void set_frozen(std::set<std::string> names);
   Tensor forward(const data::Batch& batch);
+  void keep_loss(const Tensor& loss);
+  void forget_losses();
+  void read_losses();
   void keep_buffers();
   void restore_buffers();
 
@@ -165,7 +186,12 @@ class TERCEL_API Session {
   data::ReaderPosition position_;  // after the last step; the reader may be ahead
   Phase phase_ = Phase::Whole;
   int64_t pending_rows_ = 0;  // of the batch whose gradients there are
-  float loss_ = std::numeric_limits<float>::quiet_NaN();
+  double loss_ = std::numeric_limits<double>::quiet_NaN();
+  int64_t loss_interval_ = 1;
+  Tensor kept_losses_;  // [loss_interval_], where the model is; undefined before the first
+  int64_t kept_ = 0;    // of the last `kept_` steps, not read yet
+  std::vector<double> read_losses_;
+  size_t old_losses_ = 0;                       // of those read: how many there were at the end of the last step
   std::vector<Tensor> buffers_, kept_buffers_;  // what a forward pass changes, with copies from before it
   data::Batch batch_;                           // this and the next are members only to reuse their memory
   Model::Result result_;
