@@ -37,7 +37,7 @@ TERCEL_API bool is_model_folder(const std::string& path);
  */
 TERCEL_API Checkpoint open_model(const std::string& path, Verify verify, std::vector<std::string>& warnings);
 
-/** Loads the checkpoint that open_model() finds, with its own configuration; maps its tables. */
+/** Loads the checkpoint that open_model() finds, with its own configuration and dtype; maps its tables. */
 TERCEL_API LoadedModel load_model(const std::string& path);
 
 /**
@@ -56,7 +56,8 @@ TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, dat
 TERCEL_API int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink);
 
 /**
- * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass.
+ * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass; they
+ * have the model's dtype.
  * Inputs are named by tensors of the Data layer or by slots of the schema: data::batch_from_arrays() has shapes and
  * errors.
  */

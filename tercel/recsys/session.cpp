@@ -117,12 +117,12 @@ Session::Session(const ModelConfig& config, const data::Dataset& dataset)
 
 Session::~Session() = default;
 
-void Session::initialize() {
-  initialize([] { return true; });
+void Session::initialize(const TensorOptions& place) {
+  initialize(place, [] { return true; });
 }
 
-bool Session::initialize(FunctionRef<bool()> go_on) {
-  if (!model_.initialize(config_.solver.seed, go_on)) return false;
+bool Session::initialize(const TensorOptions& place, FunctionRef<bool()> go_on) {
+  if (!model_.initialize(config_.solver.seed, place, go_on)) return false;
   for (const auto& [name, buffer] : model_.buffers()) {
     buffers_.push_back(buffer);
     kept_buffers_.push_back(empty_like(buffer));

@@ -55,11 +55,15 @@ class TERCEL_API Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /** Allocates parameters, tables and states, and draws initial values from solver.seed. OutOfMemoryError. */
-  void initialize();
+  /**
+   * Allocates parameters, tables and states, and draws initial values from solver.seed. `place` is their dtype, float32
+   * or float64, and their device: batches are taken there. ConfigError, NotImplementedError as Model::initialize();
+   * OutOfMemoryError.
+   */
+  void initialize(const TensorOptions& place = {});
   /** The same while go_on() is true, which is asked regularly; false if it ended early: only destruction is left then.
    */
-  bool initialize(FunctionRef<bool()> go_on);
+  bool initialize(const TensorOptions& place, FunctionRef<bool()> go_on);
   bool is_initialized() const { return dense_.has_value(); }
 
   /** Trains the next batch of the train part; false, and no change, after solver.epochs. Errors as below. */
@@ -121,7 +125,9 @@ class TERCEL_API Session {
   /** Writes a checkpoint of the last step. RuntimeError within a step or without a dataset; NumericError as
    * check_finite(). */
   void save(CheckpointStore& store);
-  /** Whether load() accepts the checkpoint: check_resume(), and the fingerprint. Needs no initialize(). */
+  /**
+   * Whether load() accepts the checkpoint: check_resume(), and the fingerprint. Before initialize(), as for float32.
+   */
   ResumeCheck check(const Checkpoint& checkpoint, NewData new_data) const;
   /**
    * Continues from a checkpoint that check() accepts: weights, states, number of the step, position of the reader (not

@@ -64,7 +64,7 @@ struct Trainer::State {
     const std::optional<Checkpoint> resumed = open_resumed(resume);
     ResumeCheck check;
     if (resumed) check = session.check(*resumed, new_data);
-    if (session.initialize([] { return stop_signal() == 0; })) {
+    if (session.initialize({}, [] { return stop_signal() == 0; })) {
       if (resumed) continue_from(*resumed, new_data);
       return;
     }
