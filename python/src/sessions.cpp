@@ -52,7 +52,7 @@ struct Owned {
 
 class SessionObject final : public ModelObject {
  public:
-  SessionObject(const ModelConfig& config, nb::handle rows) : owned_(std::make_shared<Owned>()) {
+  SessionObject(const ModelConfig& config, nb::handle rows, nb::handle dtype) : owned_(std::make_shared<Owned>()) {
     std::unique_ptr<Session>& own = owned_->session;
     if (nb::isinstance<data::Dataset>(rows)) {
       const auto& dataset = nb::cast<const data::Dataset&>(rows);
@@ -60,9 +60,11 @@ class SessionObject final : public ModelObject {
     } else {
       own = std::make_unique<Session>(config, to_schema(nb::cast<nb::dict>(rows)));
     }
+    TensorOptions place;
+    if (!dtype.is_none()) place.dtype = to_dtype(dtype.ptr());
     Watch watch{nb::none()};
     released([&] {
-      own->initialize([&] {
+      own->initialize(place, [&] {
         watch();
         return true;
       });
@@ -256,7 +258,8 @@ class TrainerObject {
 
 void register_session(nb::module_& m) {
   nb::class_<SessionObject, ModelObject>(m, "_Session")
-      .def(nb::init<const ModelConfig&, nb::handle>(), nb::arg("config"), nb::arg("rows"))
+      .def(nb::init<const ModelConfig&, nb::handle, nb::handle>(), nb::arg("config"), nb::arg("rows"),
+           nb::arg("dtype").none())
       .def("step", [](SessionObject& self) { return self.train([](Session& session) { return session.step(); }); })
       .def("step_batch",
            [](SessionObject& self, nb::handle parts) {

@@ -233,7 +233,7 @@ def test_wrong_batches_are_refused(dataset):
         return changed(batch, inputs={"categories": td.SparseBatch(**{**parts, **values})})
 
     for wrong in [changed(batch, dense=batch.dense[:, :3]), changed(batch, dense=batch.dense[:50]),
-                  changed(batch, dense=batch.dense.double()), changed(batch, labels=batch.labels[:99]),
+                  changed(batch, dense=batch.dense.int()), changed(batch, labels=batch.labels[:99]),
                   changed(batch, labels=None), changed(batch, dense=None), changed(batch, dense=[1]),
                   changed(batch, rows=99), changed(batch, rows=-1), changed(batch, rows="a"), changed(batch, rows=2**70),
                   changed(batch, inputs={}), with_input(keys=keys.keys[:-1]), with_input(slot_num=4),
@@ -390,3 +390,18 @@ def test_raw_text_is_predicted(tmp_path):
     new.write_text("age,city\n3,c1,4\n")
     with pytest.raises(tc.DataError, match="new.csv"):
         model.predict_text(new)
+
+
+def test_float64(dataset):
+    wide, narrow = tr.Session("wdl", dataset, solver=SOLVER, dtype=tc.float64), session_of(dataset, "wdl")
+    assert {t.dtype for t in (*wide.parameters().values(), *wide.tables().values())} == {tc.float64}
+    for session in (wide, narrow):
+        while session.step():
+            pass
+    assert wide.loss != narrow.loss and wide.loss == pytest.approx(narrow.loss, rel=1e-4)
+    batch = next(iter(wide.batches(dataset)))
+    assert wide.predict(batch).dtype is tc.float64
+    assert wide.evaluate()["auc"] == pytest.approx(narrow.evaluate()["auc"], abs=1e-3)
+    for dtype, error in ((tc.bfloat16, tc.ConfigError), (tc.int64, tc.ConfigError), ("float64", TypeError)):
+        with pytest.raises(error, match="expected"):
+            tr.Session("wdl", dataset, dtype=dtype)

@@ -27,6 +27,13 @@ Init Init::xavier_normal(int64_t fan_in, int64_t fan_out) {
 }
 
 void initialize(const Tensor& x, const Init& init, Generator& generator) {
+  const bool draws = init.kind == Init::Kind::Uniform || init.kind == Init::Kind::Normal;
+  if (draws && x.dtype() == kFloat64) {
+    const Tensor numbers = empty(x.sizes(), TensorOptions(kFloat32, x.device()));
+    initialize(numbers, init, generator);
+    copy_(x, numbers);
+    return;
+  }
   switch (init.kind) {
     case Init::Kind::Zero: zero_(x); return;
     case Init::Kind::Constant: fill_(x, init.a); return;

@@ -25,7 +25,7 @@ struct Init {
   TERCEL_API static Init xavier_normal(int64_t fan_in, int64_t fan_out);
 };
 
-/** Fills x, whose elements are floating; the numbers do not depend on threads. */
+/** Fills x, whose elements are floating; the numbers depend neither on threads nor on float32 or float64. */
 TERCEL_API void initialize(const Tensor& x, const Init& init, Generator& generator);
 
 }  // namespace tercel::nn

@@ -1,16 +1,16 @@
 // Dense parameters of a model: all weights in one block of memory, all gradients in another.
 //
 // Note [Arenas]
-// A model first reserves every parameter, then allocates once. Each parameter is a view of the weights, and its
-// gradient a permanent view of the gradients, so an optimizer's update is one kernel over all parameters, and an
-// all-reduce one call. Parameters start at cache lines (multiples of 16 elements); the padding stays zero.
+// A model first reserves every parameter, then allocates once, on a device and in a dtype. Each parameter is a view of
+// the weights, and its gradient a permanent view of the gradients, so an optimizer's update is one kernel over all
+// parameters, and an all-reduce one call. Parameters start at cache lines (multiples of 16 elements); the padding stays
+// zero.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tercel/core/arena.h"
 #include "tercel/core/tensor.h"
 #include "tercel/nn/init.h"
 
@@ -18,9 +18,6 @@ namespace tercel::nn {
 
 class TERCEL_API ParameterArena {
  public:
-  /** Of parameters of that dtype. */
-  explicit ParameterArena(ScalarType dtype = kFloat32) : dtype_(dtype) {}
-
   struct Entry {
     std::string name;  ///< in checkpoints, "fc1.weight"
     DimVector sizes;
@@ -32,9 +29,9 @@ class TERCEL_API ParameterArena {
   /** Reserves a parameter; returns its index. RuntimeError for a duplicate name, or after allocate(). */
   size_t reserve(std::string name, IntSpan sizes, Init init);
   /** Allocates everything and fills each parameter by its Init, in the order of reservation. */
-  void allocate(Generator& generator);
+  void allocate(Generator& generator, const TensorOptions& place = {});
   /** Allocates everything, filled with zeros, for values that are loaded. */
-  void allocate();
+  void allocate(const TensorOptions& place = {});
 
   /** The parameter: a leaf that requires a gradient. */
   const Tensor& operator[](size_t index) const { return entries_[index].tensor; }
@@ -42,14 +39,13 @@ class TERCEL_API ParameterArena {
   /** All weights [size()], and all gradients in the same order. */
   const Tensor& weights() const { return weights_; }
   const Tensor& gradients() const { return gradients_; }
-  int64_t size() const { return block_.nbytes() / static_cast<int64_t>(item_size(dtype_)); }
+  int64_t size() const { return size_; }
   /** Sets every gradient to zero. */
   void zero_gradients();
 
  private:
-  ScalarType dtype_;
   std::vector<Entry> entries_;
-  Arena block_, gradient_block_;  // of one layout
+  int64_t size_ = 0;
   Tensor weights_, gradients_;
 };
 

@@ -7,11 +7,11 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/record.h"
+#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/optim/rules_kernels.h"
-#include "tercel/util/parallel.h"
 
 namespace tercel::optim {
 
@@ -56,7 +56,8 @@ struct Operands {
 
 /** Runs the kernel on chunks of rows or elements; the caller has set all of `u` but data, strides and n. */
 bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t grain, bool by_rows) {
-  const auto kernel = update_by_rule_kernels[operands.weight().device()];
+  const Device device = operands.weight().device();
+  const auto kernel = update_by_rule_kernels[device];
   const size_t states = operands.n - 2;
   // data_ptr() accesses the storage, so it is called once, before any thread writes.
   std::array<RuleOperand, kMostStates + 2> whole;
@@ -65,7 +66,7 @@ bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t g
     whole[i] = {t.data_ptr(), by_rows ? row_stride(t) : 1, t.dtype()};
   }
   std::atomic<bool> finite = true;
-  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+  launch(device, 0, count, grain, [&](int64_t begin, int64_t end) {
     RuleUpdate part = u;
     const auto from = [&](RuleOperand o, int64_t row) {
       o.data = o.row(row);

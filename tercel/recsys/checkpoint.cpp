@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tercel/recsys/fingerprint_impl.h"
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
@@ -198,7 +199,17 @@ Checkpoint::Checkpoint(const std::string& folder, Verify verify) : folder_(folde
   evaluation_ = read_evaluation(folder);
 }
 
+ScalarType Checkpoint::dtype() const {
+  const std::string_view name = parts_of_fingerprint(info_.fingerprint).dtype;
+  for (const ScalarType dtype : {kFloat32, kFloat64})
+    if (name == to_string(dtype)) return dtype;
+  throw_error<DataError>({folder_, ": expected float32 or float64 parameters, found ", printable(name)});
+}
+
 void Checkpoint::check_fingerprint(const std::string& expected) const {
+  const Fingerprint found = parts_of_fingerprint(info_.fingerprint), wanted = parts_of_fingerprint(expected);
+  TERCEL_CHECK(found.hash != wanted.hash || found.dtype == wanted.dtype, DataError, folder_,
+               ": a checkpoint of a model with ", printable(found.dtype), " parameters: expected ", wanted.dtype);
   TERCEL_CHECK(info_.fingerprint == expected, DataError, folder_,
                ": a checkpoint of another graph or dataset: expected parameters of fingerprint ", expected, ", found ",
                info_.fingerprint);

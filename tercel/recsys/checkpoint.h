@@ -24,7 +24,7 @@ namespace tercel::recsys {
 /** Metadata of a checkpoint. */
 struct CheckpointInfo {
   int64_t step = 0;
-  std::string fingerprint;  ///< of the model, see Model::fingerprint()
+  std::string fingerprint;  ///< of the model: Model::fingerprint()
 
   static constexpr auto fields() {
     return std::tuple(Field{"step", &CheckpointInfo::step, "steps that were trained", at_least(0), required()},
@@ -88,7 +88,9 @@ class TERCEL_API Checkpoint {
   const std::string& state() const { return state_; }
   /** None if it was not evaluated, or if its file is damaged, since the evaluation can be repeated. */
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
-  /** DataError unless the model has that fingerprint. */
+  /** Of the parameters, by the fingerprint; DataError for one that models do not have. */
+  ScalarType dtype() const;
+  /** DataError unless the model has that fingerprint; it names the dtypes if only they differ. */
   void check_fingerprint(const std::string& expected) const;
   /** Reads a file's tensors into the given ones; DataError, before any is read, unless names, dtypes and sizes agree.
    */

@@ -5,6 +5,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/row_encoder.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/cat.h"
@@ -42,11 +43,12 @@ LoadedModel load_model(const std::string& path) {
   const Checkpoint checkpoint = open_model(path, Verify::Contents, warnings);
   const RunIdentity& identity = checkpoint.identity();
   Model model(identity.config, identity.data.schema);
-  checkpoint.check_fingerprint(model.fingerprint());
-  model.allocate_parameters();
+  const ScalarType dtype = checkpoint.dtype();
+  checkpoint.check_fingerprint(model.fingerprint(dtype));
+  model.allocate_parameters(dtype);
   for (size_t t = 0; t < model.embeddings().tables().size(); ++t) {
     EmbeddingTable& table = *model.embeddings().tables()[t];
-    table.set_weight(checkpoint.map(table_file(t), table.name(), kFloat32, {table.rows(), table.dim()}));
+    table.set_weight(checkpoint.map(table_file(t), table.name(), dtype, {table.rows(), table.dim()}));
   }
   checkpoint.read_some(dense_file(model));
   const int64_t step = checkpoint.info().step;
@@ -71,7 +73,7 @@ int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink) {
   data::Batch batch;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    sink(values_of(predict(model, batch)));
+    sink(values_of(to(predict(model, batch), kFloat32)));
     rows += batch.rows;
   }
   return rows;
@@ -110,7 +112,7 @@ int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, 
       inputs.push_back({input.name, keys.narrow(0, 0, rows).narrow(1, slot, input.slot_num)});
       slot += input.slot_num;
     }
-    sink(values_of(predict(model.model, model.model.make_batch(inputs))));
+    sink(values_of(to(predict(model.model, model.model.make_batch(inputs)), kFloat32)));
     total += rows;
   }
 }

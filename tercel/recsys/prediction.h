@@ -37,7 +37,7 @@ TERCEL_API bool is_model_folder(const std::string& path);
  */
 TERCEL_API Checkpoint open_model(const std::string& path, Verify verify, std::vector<std::string>& warnings);
 
-/** Loads the checkpoint that open_model() finds, with its own configuration; maps its tables. */
+/** Loads the checkpoint that open_model() finds, with its own configuration and dtype; maps its tables. */
 TERCEL_API LoadedModel load_model(const std::string& path);
 
 /**

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
@@ -88,6 +89,9 @@ data::Dataset described_by(const data::Schema& schema) {
   return dataset;
 }
 
+/** What a loss is that is not finite. */
+std::string_view kind_of(double loss) { return std::isnan(loss) ? "NaN" : "infinite"; }
+
 bool all_finite(const Tensor& t) {
   // In parts, so that a large table does not need a flag for each element at once.
   constexpr int64_t kPart = int64_t{1} << 20;
@@ -119,14 +123,14 @@ Session::Session(const ModelConfig& config, const data::Dataset& dataset)
 
 Session::~Session() = default;
 
-void Session::initialize() {
-  initialize([] { return true; });
+void Session::initialize(const TensorOptions& place) {
+  initialize(place, [] { return true; });
 }
 
-bool Session::initialize(FunctionRef<bool()> go_on) {
+bool Session::initialize(const TensorOptions& place, FunctionRef<bool()> go_on) {
   TERCEL_CHECK(!initializes_, RuntimeError, "session: initialize: it was called before");
   initializes_ = true;
-  if (!model_.initialize(config_.solver.seed, go_on)) return false;
+  if (!model_.initialize(config_.solver.seed, place, go_on)) return false;
   for (const auto& [name, buffer] : model_.buffers()) {
     buffers_.push_back(buffer);
     kept_buffers_.push_back(empty_like(buffer));
@@ -148,7 +152,7 @@ void Session::check_dataset(const char* function) const {
 void Session::check_between_steps(const char* function) const {
   TERCEL_CHECK(is_initialized(), RuntimeError, "session: ", function, ": the model is not initialised");
   TERCEL_CHECK(phase_ != Phase::Changing, RuntimeError, "session: ", function,
-               ": an error in an update or in load() left the state incomplete; ",
+               ": an error in an update or in load(), or a loss that is not finite, left the state incomplete; ",
                train_reader_ ? "load a checkpoint" : "make another session");
   TERCEL_CHECK(phase_ == Phase::Whole, RuntimeError, "session: ", function, ": step ", steps_ + 1,
                " has gradients but no update; call update() or discard() first");
@@ -159,7 +163,12 @@ void Session::check_gradients(const char* function) const {
 }
 
 bool Session::step() {
-  if (!read_next("step")) return false;
+  if (!read_next("step")) {
+    forget_losses();
+    read_losses();
+    old_losses_ = read_losses_.size();
+    return false;
+  }
   step(batch_);
   position_ = train_reader_->position();
   is_ahead_ = false;
@@ -215,7 +224,7 @@ void Session::forward_backward(const data::Batch& batch) {
   phase_ = Phase::Gradients;
 }
 
-/** Loss of a batch; NumericError if it is not finite. */
+/** Loss of a batch; NumericError if it is read and not finite. */
 Tensor Session::forward(const data::Batch& batch) {
   const ProfileRange range("forward", RangeKind::Annotation);
   const int64_t step = steps_ + 1;
@@ -223,16 +232,58 @@ Tensor Session::forward(const data::Batch& batch) {
   Tensor loss = std::move(result_.loss);
   result_.logits.clear();
   TERCEL_CHECK(loss.defined(), RuntimeError, "session: step ", step, ": the batch has no labels");
-  loss_ = loss.item<float>();
+  if (loss_interval_ > 1) {
+    keep_loss(loss);
+    return loss;
+  }
+  loss_ = loss.item<double>();
   if (!std::isfinite(loss_)) {
     restore_buffers();  // so that the pass is repeated with the same statistics
     const std::string layer = model_.first_nonfinite_layer(batch, step);
-    throw_error<NumericError>({"step ", step, ": the loss is ", std::isnan(loss_) ? "NaN" : "infinite",
+    throw_error<NumericError>({"step ", step, ": the loss is ", kind_of(loss_),
                                layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
                                              : "; the first layer that gives a NaN or an infinity is ",
                                layer});
   }
   return loss;
+}
+
+void Session::keep_loss(const Tensor& loss) {
+  const NoGradGuard guard;
+  if (!kept_losses_.defined()) kept_losses_ = empty({loss_interval_}, TensorOptions(loss.dtype(), loss.device()));
+  copy_(kept_losses_.select(0, kept_), loss);
+}
+
+/** Drops those that were read before the end of the last step. */
+void Session::forget_losses() {
+  read_losses_.erase(read_losses_.begin(), read_losses_.begin() + static_cast<int64_t>(old_losses_));
+  old_losses_ = 0;
+}
+
+/** Reads the kept losses; see Note [Losses of several steps]. */
+void Session::read_losses() {
+  if (kept_ == 0) return;
+  const Tensor losses = to(kept_losses_.narrow(0, 0, kept_), kFloat64);
+  const int64_t before = steps_ - std::exchange(kept_, 0);
+  for (int64_t i = 0; i < losses.numel(); ++i) {
+    loss_ = losses.data<double>()[i];
+    if (!std::isfinite(loss_)) {
+      phase_ = Phase::Changing;
+      throw_error<NumericError>({"step ", before + i + 1, ": the loss is ", kind_of(loss_), "; it was read after step ",
+                                 steps_, ", at an interval of ", loss_interval_, ", so updates have used it"});
+    }
+    read_losses_.push_back(loss_);
+  }
+}
+
+void Session::set_loss_interval(int64_t steps) {
+  TERCEL_CHECK(steps >= 1, ConfigError, "loss interval: expected at least 1 step, got ", steps);
+  if (is_initialized()) {
+    check_between_steps("set_loss_interval");
+    read_losses();
+  }
+  loss_interval_ = steps;
+  kept_losses_.reset();
 }
 
 void Session::reduce() {
@@ -252,6 +303,12 @@ void Session::update() {
   phase_ = Phase::Whole;
   ++steps_;
   rows_ += pending_rows_;
+  forget_losses();
+  if (loss_interval_ == 1)
+    read_losses_.push_back(loss_);
+  else if (++kept_ == loss_interval_)
+    read_losses();
+  old_losses_ = read_losses_.size();
 }
 
 void Session::discard() {
@@ -287,6 +344,7 @@ void Session::check_finite() { check_finite("check_finite"); }
 
 void Session::check_finite(const char* function) {
   check_between_steps(function);
+  read_losses();
   if (checked_at_ == steps_) return;
   const NoGradGuard guard;
   const auto check = [this](const std::string& name, const Tensor& tensor) {
@@ -336,6 +394,9 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
     train_reader_->seek(state.position);
   if (phase_ == Phase::Gradients) discard();
   phase_ = Phase::Changing;
+  kept_ = 0;
+  read_losses_.clear();
+  old_losses_ = 0;
   for (const CheckpointFile& file : training_files(model_, *dense_)) checkpoint.read(file);
   dense_->forget_nonfinite();
   model_.embeddings().forget_nonfinite();

@@ -7,6 +7,12 @@
 //   while (session.step()) {
 //     if (session.steps() % 1000 == 0) session.evaluate(...);
 //   }
+//
+// Note [Losses of several steps]
+// Where reading a number waits for a device, one in each step would leave it idle between steps. With an interval of k
+// above 1, forward_backward() keeps the loss where the model is, and update() reads k of them together; so do
+// check_finite(), evaluate(), save(), and step() at the end of the data. Updates have then used a loss that is not
+// finite: the NumericError names the first such step, and only load() continues. On the CPU reading one takes 2 ns.
 #pragma once
 
 #include <cstdint>
@@ -51,13 +57,15 @@ class TERCEL_API Session {
   Session& operator=(const Session&) = delete;
 
   /**
-   * Allocates parameters, tables and states, and draws initial values from solver.seed. Once: after an error only
-   * destruction is left. OutOfMemoryError names the table; ConfigError for options of an optimizer.
+   * Allocates parameters, tables and states, and draws initial values from solver.seed. `place` is their dtype, float32
+   * or float64, and their device: batches are taken there. Once: after an error only destruction is left. ConfigError,
+   * NotImplementedError as Model::initialize(), ConfigError for options of an optimizer; OutOfMemoryError names the
+   * table.
    */
-  void initialize();
+  void initialize(const TensorOptions& place = {});
   /** The same while go_on() is true, which is asked regularly; false if it ended early: only destruction is left then.
    */
-  bool initialize(FunctionRef<bool()> go_on);
+  bool initialize(const TensorOptions& place, FunctionRef<bool()> go_on);
   bool is_initialized() const { return dense_.has_value(); }
 
   /**
@@ -75,7 +83,8 @@ class TERCEL_API Session {
 
   /**
    * Phase one: gradients of the loss, for all parameters that are not frozen. NumericError that names the first layer
-   * with such an output if the loss is not finite. An exception leaves all state as it was, but not loss().
+   * with such an output if the loss is not finite (with an interval of losses above 1: below). An exception leaves all
+   * state as it was, but not loss().
    */
   void forward_backward(const data::Batch& batch);
   /** Phase two: adds the gradients of all ranks. */
@@ -91,11 +100,22 @@ class TERCEL_API Session {
   int64_t first_step() const { return first_step_; }
   /** Rows trained by this object. */
   int64_t rows() const { return rows_; }
-  /** Loss of the last forward_backward(), of this rank's part of the batch; NaN before the first. */
-  float loss() const { return loss_; }
   /** Whether there are gradients of a step, from forward_backward() to update() or discard(). */
   bool has_gradients() const { return phase_ == Phase::Gradients; }
-  /** Whether the state is that after a complete step; false after an error in an update or in load(). */
+  /**
+   * Reads the losses of `steps` steps together (Note [Losses of several steps]); 1, the default, reads each loss before
+   * backward. Reads those that were kept so far. ConfigError below 1; RuntimeError within a step.
+   */
+  void set_loss_interval(int64_t steps);
+  int64_t loss_interval() const { return loss_interval_; }
+  /** The last loss that was read, of this rank's part of the batch; NaN before the first. */
+  double loss() const { return loss_; }
+  /** The losses that were read since the step before the last one ended, in the order of their steps. */
+  const std::vector<double>& losses() const { return read_losses_; }
+  /**
+   * Whether the state is that after a complete step; false after an error in an update or in load(), and after a loss
+   * that was not finite and was read after its update.
+   */
   bool is_whole() const { return phase_ != Phase::Changing; }
 
   /**
@@ -116,7 +136,7 @@ class TERCEL_API Session {
   void save(CheckpointStore& store);
   /**
    * Throws what load() would for a checkpoint of another model or other data: check_resume(), and the fingerprint. Does
-   * not look at the state in it. Needs no initialize().
+   * not look at the state in it. Before initialize(), as for float32.
    */
   ResumeCheck check(const Checkpoint& checkpoint, NewData new_data) const;
   /**
@@ -164,6 +184,9 @@ class TERCEL_API Session {
   bool read_next(const char* function);
   void set_frozen(std::set<std::string> names);
   Tensor forward(const data::Batch& batch);
+  void keep_loss(const Tensor& loss);
+  void forget_losses();
+  void read_losses();
   void keep_buffers();
   void restore_buffers();
 
@@ -183,7 +206,12 @@ class TERCEL_API Session {
   Phase phase_ = Phase::Whole;
   bool initializes_ = false;  // initialize() was called
   int64_t pending_rows_ = 0;  // of the batch whose gradients there are
-  float loss_ = std::numeric_limits<float>::quiet_NaN();
+  double loss_ = std::numeric_limits<double>::quiet_NaN();
+  int64_t loss_interval_ = 1;
+  Tensor kept_losses_;  // [loss_interval_], where the model is; undefined before the first
+  int64_t kept_ = 0;    // of the last `kept_` steps, not read yet
+  std::vector<double> read_losses_;
+  size_t old_losses_ = 0;                       // of those read: how many there were at the end of the last step
   std::vector<Tensor> buffers_, kept_buffers_;  // what a forward pass changes, with copies from before it
   data::Batch batch_;                           // this and the next are members only to reuse their memory
   Model::Result result_;

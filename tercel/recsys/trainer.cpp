@@ -68,7 +68,7 @@ struct Trainer::State {
     const std::optional<Checkpoint> resumed = open_resumed(resume);
     ResumeCheck check;
     if (resumed) check = session.check(*resumed, new_data);
-    if (session.initialize([this] { return !must_stop(); })) {
+    if (session.initialize({}, [this] { return !must_stop(); })) {
       if (resumed) continue_from(*resumed, new_data);
       return;
     }
@@ -198,7 +198,7 @@ struct Trainer::State {
   }
 
   /** After an error: saves the last step if it is complete and finite; returns a message about what can be resumed. */
-  std::string rescue() {
+  std::string rescue(ExitCode kind) {
     if (says_what_is_saved) return {};
     if (step() == 0 && saved_at < 0) {
       lock->remove();
@@ -210,7 +210,8 @@ struct Trainer::State {
       if (saving && lock->is_in_place()) {
         problem = "could not be saved";
       } else if (!session.is_whole()) {
-        problem = "is lost, as the error came in the middle of an update";
+        problem = kind == ExitCode::Numeric ? "is not finite, and not saved"
+                                            : "is lost, as the error came in the middle of an update";
       } else {
         save([](const Progress&) {});
         return "; " + saved_text();
@@ -272,11 +273,11 @@ TrainEnd Trainer::run(Observer observer) {
   try {
     return state_->run(observer);
   } catch (const Error& e) {
-    throw_with(e, e.what() + state_->rescue());
+    throw_with(e, e.what() + state_->rescue(e.exit_code()));
   } catch (const std::bad_alloc&) {
-    throw_error<OutOfMemoryError>({"out of memory", state_->rescue()});
+    throw_error<OutOfMemoryError>({"out of memory", state_->rescue(ExitCode::Memory)});
   } catch (...) {  // of the observer or go_on(): it cannot say where the step is saved
-    state_->rescue();
+    state_->rescue(ExitCode::Internal);
     throw;
   }
 }
@@ -296,8 +297,8 @@ TrainEnd Trainer::State::run(Observer observer) {
   constexpr double kObserveSeconds = 0.1;
   struct {
     double seconds = 0, loss_sum = 0;
-    int64_t rows = 0, steps = 0;
-  } observed, written;  // since the observer was last called, and since the last line was written
+    int64_t rows = 0, steps = 0;  // steps: whose losses were read
+  } observed, written;            // since the observer was last called, and since the last line was written
   const int64_t rows_before = session.rows();
   while (true) {
     // Before the step and not after it, so that a run resumed after a stop during an evaluation repeats it.
@@ -313,11 +314,13 @@ TrainEnd Trainer::State::run(Observer observer) {
     if (must_stop() || step() >= total || !session.step()) break;
     const int64_t rows = session.rows() - rows_before;
     const double now = seconds_since(start);
-    for (auto* since : {&observed, &written}) {
-      since->loss_sum += double{session.loss()};
-      ++since->steps;
-    }
-    if (now - observed.seconds >= kObserveSeconds || step() == total) {
+    if (step() == total && session.loss_interval() > 1) session.check_finite();  // reads the last losses
+    for (const double loss : session.losses())
+      for (auto* since : {&observed, &written}) {
+        since->loss_sum += loss;
+        ++since->steps;
+      }
+    if (observed.steps > 0 && (now - observed.seconds >= kObserveSeconds || step() == total)) {
       Progress p;
       p.step = step();
       p.total_steps = total;
@@ -328,7 +331,7 @@ TrainEnd Trainer::State::run(Observer observer) {
       observer(p);
       observed = {now, 0, rows, 0};
     }
-    if (now - written.seconds >= solver.display_seconds || step() == total) {
+    if (written.steps > 0 && (now - written.seconds >= solver.display_seconds || step() == total)) {
       write_metrics({{"kind", "train"},
                      {"step", step()},
                      {"loss", written.loss_sum / static_cast<double>(written.steps)},

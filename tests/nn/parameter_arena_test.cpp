@@ -5,6 +5,7 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tests/support/errors.h"
+#include "tests/support/failing_allocator.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::nn {
@@ -46,10 +47,10 @@ TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
 }
 
 TEST(ParameterArena, BackwardAddsIntoTheArena) {
-  ParameterArena arena(kFloat64);
+  ParameterArena arena;
   const size_t a = arena.reserve("a", {2}, Init::constant(3)), b = arena.reserve("b", {2}, Init::constant(5));
   Generator generator(1);
-  arena.allocate(generator);
+  arena.allocate(generator, kFloat64);
   const void* where = arena.gradients().data_ptr();
   const Tensor ones = test::make({2}, kFloat64, {1, 1});
   for (int pass = 1; pass <= 2; ++pass) {
@@ -67,10 +68,10 @@ TEST(ParameterArena, BackwardAddsIntoTheArena) {
 }
 
 TEST(ParameterArena, SavedWeightsNoticeAnUpdate) {
-  ParameterArena arena(kFloat64);
+  ParameterArena arena;
   arena.reserve("a", {2}, Init::constant(3));
   Generator generator(1);
-  arena.allocate(generator);
+  arena.allocate(generator, kFloat64);
   const Tensor product = mul(arena[0], arena[0]);
   arena.weights().impl().bump_version();  // as an optimizer does
   TERCEL_EXPECT_THROW(product.backward(test::make({2}, kFloat64, {1, 1})), RuntimeError, "modified by an inplace");
@@ -89,11 +90,41 @@ TEST(ParameterArena, SameSeedSameWeights) {
   EXPECT_NE(draw(1), draw(2));
 }
 
+TEST(ParameterArena, BeginsWithTheSameValuesInFloat64) {
+  const auto draw = [](ScalarType dtype) {
+    ParameterArena arena;
+    arena.reserve("a", {30}, Init::normal(1));
+    arena.reserve("b", {3, 7}, Init::uniform(0.3));
+    arena.reserve("c", {2}, Init::constant(0.5));
+    Generator generator(1);
+    arena.allocate(generator, dtype);
+    EXPECT_EQ(arena[1].dtype(), dtype);
+    EXPECT_EQ(arena[1].grad().dtype(), dtype);
+    return values_of(arena.weights());
+  };
+  EXPECT_EQ(draw(kFloat64), draw(kFloat32));
+}
+
+TEST(ParameterArena, LiesOnTheDevice) {
+  ParameterArena arena;
+  arena.reserve("a", {30}, Init::zero());
+  TERCEL_EXPECT_THROW(arena.allocate(kCuda), NotImplementedError, "no allocator for device cuda in this build");
+  test::HostAllocator memory(kCuda);
+  const test::ScopedAllocator scope(memory, DeviceType::Cuda);
+  arena.allocate(kCuda);
+  EXPECT_EQ(arena.weights().device(), kCuda);
+  EXPECT_EQ(arena.gradients().device(), kCuda);
+  EXPECT_EQ(arena[0].device(), kCuda);
+}
+
 TEST(ParameterArena, RefusesNamesTwiceAndLateReservations) {
   ParameterArena arena;
   arena.reserve("fc.weight", {2}, {});
   TERCEL_EXPECT_THROW(arena.reserve("fc.weight", {3}, {}), RuntimeError, "parameter 'fc.weight' exists already");
   Generator generator(1);
+  TERCEL_EXPECT_THROW(arena.reserve("large", {1 << 30, 1 << 17}, {}), RuntimeError,
+                      "parameter 'large': with [1073741824, 131072] there would be more than 140737488355328 elements");
+  TERCEL_EXPECT_THROW(arena.reserve("larger", {INT64_MAX, 2}, {}), RuntimeError, "parameter 'larger': ");
   arena.allocate(generator);
   TERCEL_EXPECT_THROW(arena.reserve("more", {3}, {}), RuntimeError, "parameter 'more': the arena is already allocated");
   TERCEL_EXPECT_THROW(arena.allocate(generator), RuntimeError, "the arena is already allocated");

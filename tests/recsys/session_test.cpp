@@ -23,6 +23,7 @@ namespace {
 
 using tercel::test::message_of;
 using tercel::test::values_of;
+using test::batches_of;
 using test::CleanProcess;
 using test::ignore;
 using test::kLinearModel;
@@ -32,20 +33,6 @@ using test::small_dataset;
 using test::State;
 using test::stateful_config;
 using test::TemporaryFolder;
-
-/** The train batches of an epoch, or a rank's parts of them. */
-std::vector<data::Batch> batches_of(const data::Dataset& dataset, const ModelConfig& config, int64_t rank = 0,
-                                    int64_t ranks = 1) {
-  data::ReaderOptions options;
-  options.batch_size = config.solver.batchsize;
-  options.inputs = Model(config, dataset.schema).sparse_inputs();
-  options.rank = rank;
-  options.ranks = ranks;
-  data::BatchReader reader(dataset, data::PartName::Train, options);
-  std::vector<data::Batch> all;
-  for (data::Batch batch; reader.next(batch);) all.push_back(std::exchange(batch, {}));
-  return all;
-}
 
 TEST(Session, StepsAndEvaluationAreTheTrainers) {
   const TemporaryFolder root;

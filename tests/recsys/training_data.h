@@ -6,11 +6,14 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "tercel/data/batch_reader.h"
 #include "tercel/data/formats/norm_format.h"
 #include "tercel/data/generate.h"
 #include "tercel/recsys/model/config.h"
+#include "tercel/recsys/model/model.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/signals.h"
@@ -66,6 +69,20 @@ inline ModelConfig stateful_config(const std::vector<std::string>& assignments =
   ModelConfig config = parse_config(kStatefulModel, "stateful");
   for (const std::string& assignment : assignments) set_config(config, assignment);
   return config;
+}
+
+/** The train batches of an epoch, or a rank's parts of them. */
+inline std::vector<data::Batch> batches_of(const data::Dataset& dataset, const ModelConfig& config, int64_t rank = 0,
+                                           int64_t ranks = 1) {
+  data::ReaderOptions options;
+  options.batch_size = config.solver.batchsize;
+  options.inputs = Model(config, dataset.schema).sparse_inputs();
+  options.rank = rank;
+  options.ranks = ranks;
+  data::BatchReader reader(dataset, data::PartName::Train, options);
+  std::vector<data::Batch> all;
+  for (data::Batch batch; reader.next(batch);) all.push_back(std::exchange(batch, {}));
+  return all;
 }
 
 /** Resets a stop request and the number of threads on destruction. */

@@ -44,15 +44,32 @@ class FailingAllocator final : public Allocator {
   std::atomic<int64_t> calls_{0}, fail_at_{0}, alive_{0};
 };
 
-/** Makes an allocator that of new CPU tensors for a scope; it must outlive them. */
+/** Memory of the host that is said to be that of a device, for tests of where tensors are. */
+class HostAllocator final : public Allocator {
+ public:
+  explicit HostAllocator(Device device) : device_(device) {}
+  DataPtr allocate(size_t nbytes) override {
+    DataPtr block = cpu_allocator().allocate(nbytes);
+    void* const data = block.get();
+    const DataPtr::Deleter deleter = block.deleter();
+    return DataPtr(data, block.release_context(), deleter, device_);
+  }
+
+ private:
+  Device device_;
+};
+
+/** Makes an allocator that of new tensors on a device for a scope; it must outlive them. */
 class ScopedAllocator {
  public:
-  explicit ScopedAllocator(Allocator& allocator) : old_(set_allocator(DeviceType::Cpu, &allocator)) {}
-  ~ScopedAllocator() { set_allocator(DeviceType::Cpu, old_); }
+  explicit ScopedAllocator(Allocator& allocator, DeviceType device = DeviceType::Cpu)
+      : device_(device), old_(set_allocator(device, &allocator)) {}
+  ~ScopedAllocator() { set_allocator(device_, old_); }
   ScopedAllocator(const ScopedAllocator&) = delete;
   ScopedAllocator& operator=(const ScopedAllocator&) = delete;
 
  private:
+  DeviceType device_;
   Allocator* old_;
 };
 

@@ -3,6 +3,7 @@
 import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
+import tercel
 from tercel import _C
 from tercel._C import Tensor
 from tercel.data import ArrayDataset, Batch, Dataset, Schema
@@ -35,13 +36,16 @@ class Session(Model):
     `model` is what resolve_config() takes, `solver`, `optimizer` and `data` set single options of it. `rows` is a
     Dataset, whose train rows step() reads; or an ArrayDataset or a Schema, for batches and arrays that are given to
     step(). All memory is allocated at once, and the initial values are drawn from solver.seed. ConfigError that names
-    the layer, OutOfMemoryError that names the table; Ctrl-C ends the initialisation.
+    the layer, OutOfMemoryError that names the table; Ctrl-C ends the initialisation. `dtype` is that of parameters and
+    tables, tercel.float32 (the default) or tercel.float64.
 
     With the same seed, threads and rows the bits are those of `tercel train`.
     """
 
     def __init__(self, model: ModelLike, rows: Union[Dataset, ArrayDataset, Schema], *, solver: Section = None,
-                 optimizer: Section = None, data: Section = None) -> None:
+                 optimizer: Section = None, data: Section = None, dtype: Any = None) -> None:
+        if dtype is not None and not isinstance(dtype, tercel.dtype):
+            raise TypeError(f"dtype: expected a tercel.dtype, not {type(dtype).__name__}")
         config = _config_of(model, solver, optimizer, data)
         if isinstance(rows, Dataset):
             of = rows._of
@@ -49,7 +53,7 @@ class Session(Model):
             of = (rows if isinstance(rows, Schema) else rows.schema)._values()
         else:
             raise TypeError(f"rows: expected a Dataset, an ArrayDataset or a Schema, not {type(rows).__name__}")
-        self._set(_C._Session(config, of))
+        self._set(_C._Session(config, of, dtype))
 
     @classmethod
     def _wrap(cls, of: Any) -> "Session":

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <string_view>
 
+#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {
@@ -122,10 +122,11 @@ void refuse_lookup(const Lookup& lookup, const BagResult& result, int64_t rows, 
 
 bool run_lookup(Span<Tensor> tables, const Lookup& lookup, const Tensor& out) {
   const LookupOperands operands(tables, lookup);
-  const auto kernel = forward_kernels[tables[0].device()];
+  const Device device = tables[0].device();
+  const auto kernel = forward_kernels[device];
   const bool stream = static_cast<int64_t>(out.nbytes()) >= kStreamBytes;
   std::atomic<bool> one_each{true};
-  parallel_for(0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
+  launch(device, 0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
     const BagResult result = kernel(*operands, out.data_ptr(), stream, begin, end);
     if (result.fault != BagResult::Fault::None) [[unlikely]] {
       const int64_t table = result.bag % static_cast<int64_t>(tables.size());

@@ -1,4 +1,5 @@
 // Gradients of lookups.
+#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
@@ -7,7 +8,6 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/histogram.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/util/parallel.h"
 
 namespace tercel {
 
@@ -18,6 +18,14 @@ constinit const KernelTable<BagWeightedEntriesFn> weighted_entries_kernels =
     TERCEL_CPU_KERNELS(embedding_bag_weighted_entries);
 constinit const KernelTable<BagWeightGradFn> weight_grad_kernels = TERCEL_CPU_KERNELS(embedding_bag_weight_grad);
 
+/** The number of indices in the bags before one. */
+int64_t indices_before(const Lookup& lookup, int64_t bag) {
+  return bag == 0 || !lookup.offsets.defined() ? bag : index_at(lookup.offsets, bag);
+}
+
+/** The options of rows and sources. */
+TensorOptions indices_like(const Tensor& grad) { return {kInt64, grad.device()}; }
+
 /** The gradient of a table whose lookups have weights: a value for each index. */
 Gradient weighted_gradient(const Lookup& lookup, const Tensor& grad) {
   const LookupOperands operands(grad, lookup);
@@ -26,14 +34,14 @@ Gradient weighted_gradient(const Lookup& lookup, const Tensor& grad) {
   Tensor values = empty({n, dim}, grad.options());
   if (lookup.padding >= 0) {
     // The output position of an entry depends on all entries before it.
-    Tensor rows = empty({n}, kInt64);
+    Tensor rows = empty({n}, indices_like(grad));
     const int64_t used =
         kernel(*operands, grad.data_ptr(), {0, 1, lookup.bags, rows.data<int64_t>(), nullptr, values.data_ptr()});
     return {narrow(values, 0, 0, used), narrow(rows, 0, 0, used)};
   }
   const int64_t row_bytes = dim * static_cast<int64_t>(grad.itemsize());
-  parallel_for(0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
-    const int64_t first = lookup.offsets.defined() ? index_at(lookup.offsets, begin) : begin;
+  launch(grad.device(), 0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
+    const int64_t first = indices_before(lookup, begin);
     kernel(*operands, grad.data_ptr(),
            {begin, 1, end - begin, nullptr, nullptr, static_cast<std::byte*>(values.data_ptr()) + first * row_bytes});
   });
@@ -51,19 +59,19 @@ Gradient gradient_of_table(const Lookup& lookup, bool one_each, const Tensor& gr
   const int64_t n = lookup.indices.numel();
   const Tensor shares = lookup.mean ? empty(dense_grad.sizes(), grad.options()) : Tensor();
   void* const values = shares.defined() ? shares.data_ptr() : nullptr;
-  Gradient out{shares.defined() ? shares : dense_grad, Tensor(), empty({n}, kInt64)};
+  Gradient out{shares.defined() ? shares : dense_grad, Tensor(), empty({n}, indices_like(grad))};
   auto* const sources = static_cast<int64_t*>(out.sources.data_ptr());
   if (lookup.padding >= 0) {
     // The output position of an entry depends on all entries before it.
-    out.rows = empty({n}, kInt64);
+    out.rows = empty({n}, indices_like(grad));
     auto* const rows = static_cast<int64_t*>(out.rows.data_ptr());
     const int64_t used = kernel(*operands, dense_grad.data_ptr(), {0, 1, lookup.bags, rows, sources, values});
     out.rows = narrow(out.rows, 0, 0, used);
     out.sources = narrow(out.sources, 0, 0, used);
     return out;
   }
-  parallel_for(0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
-    const int64_t first = lookup.offsets.defined() ? index_at(lookup.offsets, begin) : begin;
+  launch(grad.device(), 0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
+    const int64_t first = indices_before(lookup, begin);
     kernel(*operands, dense_grad.data_ptr(), {begin, 1, end - begin, nullptr, sources + first, values});
   });
   out.rows = to(lookup.indices, kInt64);
@@ -82,7 +90,7 @@ Gradient gradient_of_slot(const Lookup& lookup, bool one_each, const Tensor& gra
   for (int64_t b = table; b < lookup.bags; b += tables)
     n += index_at(lookup.offsets, b + 1) - index_at(lookup.offsets, b);
   const Tensor shares = lookup.mean ? empty(of_table.sizes(), grad.options()) : Tensor();
-  Gradient out{shares.defined() ? shares : of_table, empty({n}, kInt64), empty({n}, kInt64)};
+  Gradient out{shares.defined() ? shares : of_table, empty({n}, indices_like(grad)), empty({n}, indices_like(grad))};
   entries_kernels[grad.device()](
       *operands, grad.data_ptr(),
       {table, tables, batch, static_cast<int64_t*>(out.rows.data_ptr()), static_cast<int64_t*>(out.sources.data_ptr()),
@@ -95,8 +103,8 @@ Tensor index_weight_grad(const Lookup& lookup, const Tensor& table, const Tensor
   // No indices precede the first bag, as offsets begin with 0.
   const LookupOperands operands(Span<Tensor>(&table, 1), lookup);
   const auto kernel = weight_grad_kernels[grad.device()];
-  parallel_for(0, lookup.bags, operands.grain(),
-               [&](int64_t begin, int64_t end) { kernel(*operands, grad.data_ptr(), grads.data_ptr(), begin, end); });
+  launch(grad.device(), 0, lookup.bags, operands.grain(),
+         [&](int64_t begin, int64_t end) { kernel(*operands, grad.data_ptr(), grads.data_ptr(), begin, end); });
   return grads;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tercel/core/launch.h"
 #include "tercel/ops/embedding/row_gradient_kernels.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/sort/key_sort_impl.h"
@@ -121,7 +122,7 @@ Gradient UniqueRows::sum(const Entries& entries, int64_t begin, int64_t end) {
   const Device device = entries.values.device();
   const auto count_segments = count_segments_kernels[device];
   const auto sum_segments = sum_segments_kernels[device];
-  const Partition partition(begin, end, kGrainKeys);
+  const Partition partition = launch_partition(device, begin, end, kGrainKeys);
   const int64_t chunks = partition.chunks();
   auto* firsts = static_cast<int64_t*>(reserve_scratch(scratch.counts, chunks * int64_t{sizeof(int64_t)}));
   partition.run(

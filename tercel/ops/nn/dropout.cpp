@@ -5,12 +5,12 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/nn/dropout_kernels.h"
 #include "tercel/util/ceil_div.h"
-#include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {
@@ -46,7 +46,7 @@ Tensor drop(const Tensor& x, double p, const MaskStart& start) {
   loop.scale = 1 / (1 - p);
   const auto kernel = dropout_kernels[x.device()];
   const int64_t groups = loop.n == 0 ? 0 : ceil_div(loop.skip + loop.n, kDropoutGroup);
-  parallel_for(0, groups, kGrainGroups, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+  launch(x.device(), 0, groups, kGrainGroups, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
   return to(out, x.dtype());
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/nn/interaction_kernels.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {
@@ -66,9 +66,9 @@ void run(const KernelTable<DotFn>& kernels, const DotLoop& loop, const Tensor& e
   const int64_t batch = emb.size(0);
   const int64_t cost = std::max<int64_t>(1, (loop.slots + 1) * loop.slots / 2 * loop.dim);
   const int64_t grain = std::max<int64_t>(1, kGrainMultiplications / cost);
-  const Partition partition(0, batch, grain);
+  const Partition partition = launch_partition(emb.device(), 0, batch, grain);
   const int64_t elements = dot_scratch(loop.slots, loop.dim);
-  const Tensor scratch = empty({partition.chunks(), elements}, emb.dtype());
+  const Tensor scratch = empty({partition.chunks(), elements}, TensorOptions(emb.dtype(), emb.device()));
   const auto kernel = kernels[emb.device()];
   partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
     kernel(loop, static_cast<std::byte*>(scratch.data_ptr()) + chunk * elements * static_cast<int64_t>(emb.itemsize()),
@@ -79,7 +79,7 @@ void run(const KernelTable<DotFn>& kernels, const DotLoop& loop, const Tensor& e
 void run(const KernelTable<FmFn>& kernels, const FmLoop& loop, const Tensor& x) {
   const auto kernel = kernels[x.device()];
   const int64_t grain = std::max<int64_t>(1, kGrainMultiplications / std::max<int64_t>(1, loop.slots * loop.dim));
-  parallel_for(0, x.size(0), grain, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+  launch(x.device(), 0, x.size(0), grain, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tercel/ops/nn/loss.h"
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/linear_beyond_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
@@ -11,7 +12,6 @@
 #include "tercel/ops/nn/loss_kernels.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {
@@ -99,7 +99,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
     loop.grad = x_grad.defined() ? x_grad.data_ptr() : nullptr;
     loop.scale = reduction == Reduction::Mean ? 1 / static_cast<double>(x.numel()) : 1;
     const auto kernel = cross_entropy_kernels[x.device()];
-    parallel_for(0, x.numel(), kGrainElements, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+    launch(x.device(), 0, x.numel(), kGrainElements, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
     out = to(reduce_loss(losses, reduction), x.dtype());
   }
   if (records)

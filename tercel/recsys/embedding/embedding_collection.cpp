@@ -29,12 +29,12 @@ size_t EmbeddingCollection::add_lookup(Lookup lookup) {
   return lookups_.size() - 1;
 }
 
-bool EmbeddingCollection::allocate(uint64_t seed, FunctionRef<bool()> go_on) {
+bool EmbeddingCollection::allocate(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on) {
   optimizers_.clear();
   for (size_t t = 0; t < tables_.size(); ++t) {
     const RowStates states{optim::Optimizer::state_names(options_[t].type),
                            optim::Optimizer::initial_state(options_[t])};
-    if (!go_on() || !tables_[t]->allocate(seed, states, go_on)) return false;
+    if (!go_on() || !tables_[t]->allocate(seed, states, place, go_on)) return false;
     const RowStore& rows = tables_[t]->store();
     optimizers_.emplace_back(options_[t], rows.weight(), rows.states());
   }

@@ -40,7 +40,7 @@ class TERCEL_API EmbeddingCollection {
   const optim::OptimizerOptions& optimizer(size_t table) const { return options_[table]; }
 
   /** EmbeddingTable::allocate() for each table; false if go_on() was false. ConfigError for wrong optimizer options. */
-  bool allocate(uint64_t seed, FunctionRef<bool()> go_on);
+  bool allocate(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on);
 
   /**
    * First phase: the rows of a batch's keys, for look_up(). ConfigError for a batch without an input that is read,

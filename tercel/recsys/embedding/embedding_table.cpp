@@ -12,10 +12,11 @@ void EmbeddingTable::set_store(RowStore store) {
 }
 
 void EmbeddingTable::set_weight(Tensor weight) {
-  TERCEL_CHECK(weight.defined() && weight.is_contiguous() && weight.dtype() == kFloat32 &&
+  TERCEL_CHECK(weight.defined() && weight.is_contiguous() &&
+                   (weight.dtype() == kFloat32 || weight.dtype() == kFloat64) &&
                    weight.sizes() == IntSpan({rows(), dim_}),
-               RuntimeError, "embedding table '", name_, "': expected contiguous float32 [", rows(), ", ", dim_,
-               "] but got ", describe(weight));
+               RuntimeError, "embedding table '", name_, "': expected contiguous float32 or float64 [", rows(), ", ",
+               dim_, "] but got ", describe(weight));
   set_store(RowStore(std::move(weight)));
 }
 

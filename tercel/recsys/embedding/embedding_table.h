@@ -53,10 +53,11 @@ class TERCEL_API EmbeddingTable {
    * Allocates all rows and their states, and fills them by Note [Initial rows], in parts of 16 MiB while go_on() is
    * true; returns whether all are filled, and has no rows otherwise. OutOfMemoryError names the table.
    */
-  virtual bool allocate(uint64_t seed, const RowStates& states, FunctionRef<bool()> go_on) = 0;
+  virtual bool allocate(uint64_t seed, const RowStates& states, const TensorOptions& place,
+                        FunctionRef<bool()> go_on) = 0;
   /**
-   * Uses existing rows, contiguous float32 [rows(), dim()], without states; RuntimeError for others, and for a table
-   * that has rows already.
+   * Uses existing rows, contiguous [rows(), dim()] of float32 or float64, without states; RuntimeError for others, and
+   * for a table that has rows already.
    */
   void set_weight(Tensor weight);
 

@@ -3,7 +3,8 @@
 // Note [Initial rows]
 // The value of a row's column is a function of (seed, name of the table, key, column): it depends neither on the order
 // in which rows are made nor on threads, ranks, the number of rows or other tables. Under the table's seed (Note [Seeds
-// of parts]), block `key` of stream `column / 4` gives four columns.
+// of parts]), block `key` of stream `column / 4` gives four columns. The numbers are drawn in float32, whatever the
+// dtype of the table, so that models of different dtypes begin with the same values.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace tercel::recsys {
 
-/** Fills rows [n, dim], float32 with contiguous rows, with the values of the keys from first_key on. */
+/** Fills rows [n, dim], float32 or float64 with contiguous rows, with the values of the keys from first_key on. */
 TERCEL_API void initialize_rows(const Tensor& rows, const nn::Init& init, uint64_t seed, std::string_view table,
                                 int64_t first_key);
 

@@ -11,7 +11,7 @@
 namespace tercel::recsys {
 
 /**
- * A weight [rows, dim] and states of the same sizes, float32, an array each: lookups read nothing but weights
+ * A weight [rows, dim] and states of the same sizes and dtype, an array each: lookups read nothing but weights
  * (docs/design/training.md has the figures). Update rules take them by pointer and stride, so that nothing outside
  * depends on this layout.
  */
@@ -20,8 +20,8 @@ class TERCEL_API RowStore {
   /** No rows: weight() is undefined. */
   RowStore() = default;
   /** Allocates rows, which are not filled; OutOfMemoryError names the state that does not fit. */
-  RowStore(int64_t rows, int64_t dim, Span<const char*> state_names);
-  /** Stands on an existing weight, contiguous float32 [rows, dim], without states; it may be a mapped file. */
+  RowStore(int64_t rows, int64_t dim, const TensorOptions& place, Span<const char*> state_names);
+  /** Stands on an existing weight, contiguous [rows, dim], without states; it may be a mapped file. */
   explicit RowStore(Tensor weight) : weight_(std::move(weight)) {}
 
   /** [rows, dim]. */

@@ -32,11 +32,12 @@ void StaticTable::refuse_keys(const Tensor& keys) const {
                " (at position ", bad - all, "); it has the keys from ", first_key_, " to ", first_key_ + rows_ - 1);
 }
 
-bool StaticTable::allocate(uint64_t seed, const RowStates& states, FunctionRef<bool()> go_on) {
+bool StaticTable::allocate(uint64_t seed, const RowStates& states, const TensorOptions& place,
+                           FunctionRef<bool()> go_on) {
   const NoGradGuard no_grad;
   RowStore store;
   try {
-    store = RowStore(rows_, dim(), states.names);
+    store = RowStore(rows_, dim(), place, states.names);
   } catch (const OutOfMemoryError& e) {
     throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what()});
   }

@@ -19,7 +19,7 @@ class TERCEL_API StaticTable final : public EmbeddingTable {
   Tensor find_rows(const Tensor& keys, NewKeys new_keys) override;
   bool finds_same_rows(const EmbeddingTable& other) const override;
   void refuse_keys(const Tensor& keys) const override;
-  bool allocate(uint64_t seed, const RowStates& states, FunctionRef<bool()> go_on) override;
+  bool allocate(uint64_t seed, const RowStates& states, const TensorOptions& place, FunctionRef<bool()> go_on) override;
 
  private:
   int64_t first_key_, rows_;

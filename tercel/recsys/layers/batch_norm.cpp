@@ -13,9 +13,12 @@ BatchNorm::BatchNorm(const Options& options, BuildContext& context)
   gamma_ = parameters_.reserve(name_ + ".gamma", {n},
                                nn::Init::constant(options_.gamma_init == BatchNormInit::Zero ? 0 : 1));
   beta_ = parameters_.reserve(name_ + ".beta", {n}, nn::Init::zero());
-  running_mean_ = zeros({n});
-  running_var_ = ones({n});
   add_top(DimVector{n});
+}
+
+void BatchNorm::allocate(const TensorOptions& place) {
+  running_mean_ = zeros(tops()[0].sizes, place);
+  running_var_ = ones(tops()[0].sizes, place);
 }
 
 void BatchNorm::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {

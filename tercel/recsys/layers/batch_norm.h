@@ -49,6 +49,7 @@ class BatchNorm final : public Layer {
   using Options = BatchNormLayerOptions;
   BatchNorm(const Options& options, BuildContext& context);
   void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+  void allocate(const TensorOptions& place) override;
   std::vector<std::pair<std::string, Tensor>> buffers() override;
 
  private:

@@ -56,7 +56,9 @@ class TERCEL_API Layer {
   const std::vector<TensorShape>& tops() const { return tops_; }
   /** Outputs of inputs with the shapes that it was built for. */
   virtual void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) = 0;
-  /** State besides the parameters (running statistics), by name; saved with the model. */
+  /** Allocates the buffers, with their first values. */
+  virtual void allocate(const TensorOptions& /*place*/) {}
+  /** State besides the parameters (running statistics), by name; saved with the model. Undefined before allocate(). */
   virtual std::vector<std::pair<std::string, Tensor>> buffers() { return {}; }
 
  protected:

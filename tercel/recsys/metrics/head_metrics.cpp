@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/metrics/values_impl.h"
 
@@ -20,8 +21,8 @@ HeadMetrics::HeadMetrics(std::vector<Head> heads) : heads_(std::move(heads)) {
 
 void HeadMetrics::add(Span<Tensor> logits, const Tensor& labels) {
   for (size_t h = 0; h < heads_.size(); ++h) {
-    const Tensor scores = logits[h].contiguous();
-    const Tensor targets = labels.narrow(1, heads_[h].first_label, heads_[h].label_columns).contiguous();
+    const Tensor scores = to(logits[h], kFloat32).contiguous();
+    const Tensor targets = to(labels.narrow(1, heads_[h].first_label, heads_[h].label_columns), kFloat32).contiguous();
     for (const auto& metric : metrics_[h]) metric->add(values_of(scores), values_of(targets));
   }
 }

@@ -16,7 +16,7 @@ class TERCEL_API HeadMetrics {
  public:
   explicit HeadMetrics(std::vector<Head> heads);
 
-  /** Adds the rows of a batch: the logits [B, 1] of each head, and the labels [B, label_dim] of all. */
+  /** Adds the rows of a batch: the logits [B, 1] of each head, and the labels [B, label_dim] of all; floating. */
   void add(Span<Tensor> logits, const Tensor& labels);
   /**
    * Every metric by its name, with one head. With several heads: "auc", the mean of the heads' AUC weighted by their

@@ -7,9 +7,10 @@
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/fingerprint_impl.h"
 #include "tercel/recsys/model/batch_memory_impl.h"
+#include "tercel/recsys/model/batch_place.h"
 #include "tercel/recsys/model/graph_impl.h"
-#include "tercel/util/checksum.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 #include "tercel/util/profile.h"
@@ -20,10 +21,30 @@ struct Model::State {
   data::Schema schema;
   nn::ParameterArena parameters;
   ModelGraph graph;
+  TensorOptions place;
   uint64_t seed = 0;  // of masks
   // Tensors of the running pass; members only to reuse their memory.
   std::vector<Tensor> values, bottoms, tops, rows;
+
+  /** After the parameters, and where they are. */
+  void allocate_buffers() {
+    place = {parameters.weights().dtype(), parameters.weights().device()};
+    for (const GraphStep& step : graph.steps)
+      if (step.layer) step.layer->allocate(place);
+  }
 };
+
+namespace {
+
+/** Dtype and device of a place, where a model can be. */
+TensorOptions checked(const TensorOptions& place) {
+  TERCEL_CHECK(place.dtype == kFloat32 || place.dtype == kFloat64, ConfigError,
+               "model: expected float32 or float64 parameters but got ", to_string(place.dtype));
+  static_cast<void>(get_allocator(place.device.type));  // before anything else is allocated
+  return {place.dtype, place.device};
+}
+
+}  // namespace
 
 Model::Model(const ModelConfig& config, const data::Schema& schema) : state_(std::make_unique<State>()) {
   state_->schema = schema;
@@ -33,19 +54,26 @@ Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
-void Model::initialize(uint64_t seed) {
-  initialize(seed, [] { return true; });
+void Model::initialize(uint64_t seed, const TensorOptions& place) {
+  initialize(seed, place, [] { return true; });
 }
 
-bool Model::initialize(uint64_t seed, FunctionRef<bool()> go_on) {
+bool Model::initialize(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on) {
+  State& s = *state_;
   Generator generator(seed);
-  state_->parameters.allocate(generator);
-  if (!state_->graph.embeddings.allocate(seed, go_on)) return false;
-  state_->seed = seed;
+  s.parameters.allocate(generator, checked(place));
+  s.allocate_buffers();
+  if (!s.graph.embeddings.allocate(seed, s.place, go_on)) return false;
+  s.seed = seed;
   return true;
 }
 
-void Model::allocate_parameters() { state_->parameters.allocate(); }
+void Model::allocate_parameters(const TensorOptions& place) {
+  state_->parameters.allocate(checked(place));
+  state_->allocate_buffers();
+}
+
+const TensorOptions& Model::place() const { return state_->place; }
 
 data::Batch Model::make_batch(Span<data::ArrayInput> arrays, const Tensor& labels) const {
   return data::batch_from_arrays(arrays, schema(), sparse_inputs(), dense_name(), labels);
@@ -55,10 +83,11 @@ namespace {
 
 bool is_key_dtype(ScalarType dtype) { return dtype == kInt64 || dtype == kInt32; }
 
-/** RuntimeError unless the tensor is float32 [rows, columns]. */
+/** RuntimeError unless the tensor is float32 or float64 [rows, columns]. */
 void check_values(const char* what, const Tensor& t, int64_t rows, int64_t columns) {
-  TERCEL_CHECK(t.defined() && t.dtype() == kFloat32 && t.sizes() == IntSpan({rows, columns}), RuntimeError,
-               "model: expected a batch with ", what, " [", rows, ", ", columns, "] of float32, found ", describe(t));
+  TERCEL_CHECK(t.defined() && (t.dtype() == kFloat32 || t.dtype() == kFloat64) && t.sizes() == IntSpan({rows, columns}),
+               RuntimeError, "model: expected a batch with ", what, " [", rows, ", ", columns,
+               "] of float32 or float64, found ", describe(t));
 }
 
 /** What reads the batch takes the sizes of its tensors for granted; keys are checked when they are looked up. */
@@ -162,10 +191,12 @@ Model::Result Model::forward(const data::Batch& batch, bool training, int64_t st
 void Model::forward(const data::Batch& batch, bool training, int64_t step, Result& result) {
   State& s = *state_;
   check_batch(batch, s.schema, s.graph.sparse_inputs);
+  data::Batch moved;
+  const data::Batch& here = is_at(batch, s.place) ? batch : (moved = batch_at(batch, s.place));
   const GradModeGuard guard(training && grad_enabled());
   result.loss.reset();
   result.logits.clear();
-  run_graph(s.graph, batch, context_of(batch, training, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
+  run_graph(s.graph, here, context_of(here, training, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
             [](const GraphNode&) { return true; });
   for (const Head& head : s.graph.heads) {
     Tensor& loss = s.values[head.loss];
@@ -180,8 +211,8 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step)
   check_batch(batch, s.schema, s.graph.sparse_inputs);
   const NoGradGuard guard;
   std::string found;
-  run_graph(s.graph, batch, context_of(batch, /*training=*/true, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
-            [&](const GraphNode& node) {
+  run_graph(s.graph, batch_at(batch, s.place), context_of(batch, /*training=*/true, s.seed, step), s.rows, s.values,
+            s.bottoms, s.tops, [&](const GraphNode& node) {
               for (const size_t t : node.tops)
                 if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
               return found.empty();
@@ -233,13 +264,13 @@ std::string Model::summary() const {
   return text;
 }
 
-std::string Model::fingerprint() const {
+std::string Model::fingerprint(ScalarType dtype) const {
   std::string text;
   for (const GraphNode& node : graph().nodes)
     for (const GraphParameter& p : node.parameters) text += str_cat({p.name, " ", IntSpan(p.sizes), "\n"});
   for (const auto& table : state_->graph.embeddings.tables())
     text += str_cat({table->name(), " ", table->rows(), " x ", table->dim(), "\n"});
-  return checksum_to_hex(checksum(text.data(), text.size()));
+  return fingerprint_of(text, dtype);
 }
 
 }  // namespace tercel::recsys

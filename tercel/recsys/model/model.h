@@ -27,16 +27,20 @@ class TERCEL_API Model {
   Model& operator=(Model&&) noexcept;
 
   /**
-   * Allocates parameters, tables and the tables' optimizer states, and draws their initial values. The seed is also
-   * that of masks.
+   * Allocates parameters, tables, the tables' optimizer states and buffers, and draws their initial values. The seed is
+   * also that of masks. `place` is their dtype, float32 or float64 (ConfigError), and their device; NotImplementedError
+   * for a device without memory in this build.
    */
-  void initialize(uint64_t seed);
+  void initialize(uint64_t seed, const TensorOptions& place = {});
   /** The same while go_on() is true, asked regularly; false if it ended early, which leaves the model unusable. */
-  bool initialize(uint64_t seed, FunctionRef<bool()> go_on);
+  bool initialize(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on);
   /**
-   * Allocates parameters, filled with zeros, before loading values; tables are set by EmbeddingTable::set_weight().
+   * Allocates parameters, filled with zeros, and buffers, before loading values; tables are set by
+   * EmbeddingTable::set_weight(). Errors as above.
    */
-  void allocate_parameters();
+  void allocate_parameters(const TensorOptions& place = {});
+  /** Dtype and device of parameters, tables and buffers; float32 on the CPU before they are allocated. */
+  const TensorOptions& place() const;
 
   struct Result {
     /**
@@ -53,9 +57,10 @@ class TERCEL_API Model {
   data::Batch make_batch(Span<data::ArrayInput> arrays, const Tensor& labels = {}) const;
 
   /**
-   * One pass; `training` records gradients and runs dropout, with the masks of a step. OutOfMemoryError names the layer
-   * and the batch size; RuntimeError for a batch that is not in its global rows, or whose tensors do not have the
-   * dtypes and sizes that the schema and the number of rows determine, ConfigError for one without an input.
+   * One pass; `training` records gradients and runs dropout, with the masks of a step. A batch that is not where the
+   * model is is taken there first, as by batch_at(). OutOfMemoryError names the layer and the batch size; RuntimeError
+   * for a batch that is not in its global rows, or whose tensors do not have the dtypes and sizes that the schema and
+   * the number of rows determine, ConfigError for one without an input.
    */
   Result forward(const data::Batch& batch, bool training, int64_t step);
   /** The same in evaluation. */
@@ -90,8 +95,10 @@ class TERCEL_API Model {
   std::string layers() const;
   /** One line per layer: type, name, output shape, parameters. */
   std::string summary() const;
-  /** Equal for models with compatible parameters (names and shapes in order), else different. */
-  std::string fingerprint() const;
+  /** Equal for models with compatible parameters (names, shapes in order, dtype), else different. */
+  std::string fingerprint() const { return fingerprint(place().dtype); }
+  /** The same as if they had that dtype. */
+  std::string fingerprint(ScalarType dtype) const;
 
  private:
   struct State;

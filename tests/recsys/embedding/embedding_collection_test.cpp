@@ -61,12 +61,13 @@ void train(EmbeddingCollection& all, const data::Batch& batch, int64_t step) {
 TEST(EmbeddingCollection, AGradientThatIsNotOfRows) {
   EmbeddingCollection all;
   all.add_lookup({"x", all.add_table(table_of("t", 10, 10, 3), options_of(Rule::Sgd)), "a", BagMode::Sum, 2});
-  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
   const Tensor weight = all.tables()[0]->weight();
   sum(weight).backward();
   TERCEL_EXPECT_THROW(all.update(0.1, 1), RuntimeError, "embedding table 't': expected a gradient of rows");
   EXPECT_FALSE(gradient_of(weight).defined());
-  TERCEL_EXPECT_THROW(all.allocate(1, [] { return true; }), RuntimeError, "embedding table 't': it has rows already");
+  TERCEL_EXPECT_THROW(all.allocate(1, {}, [] { return true; }), RuntimeError,
+                      "embedding table 't': it has rows already");
 }
 
 TEST(EmbeddingCollection, TwoLookupsTrainOneTable) {
@@ -76,7 +77,7 @@ TEST(EmbeddingCollection, TwoLookupsTrainOneTable) {
   all.add_lookup({"sum", table, "a", BagMode::Sum, 2});
   all.add_lookup({"mean", table, "a", BagMode::Mean, 2});
   all.add_lookup({"other", table, "b", BagMode::Sum, 1});
-  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
   const data::Batch batch = two_inputs();
   std::vector<double> expected = values_of(all.tables()[0]->weight());
   for (const Lookup& lookup : all.lookups()) {
@@ -112,7 +113,7 @@ TEST(EmbeddingCollection, TablesOfOneInputTrainAsIfTheyWereAlone) {
   };
   EmbeddingCollection together;
   for (const Case& c : cases) add(together, c);
-  ASSERT_TRUE(together.allocate(1, [] { return true; }));
+  ASSERT_TRUE(together.allocate(1, {}, [] { return true; }));
   const data::Batch batch = two_inputs();
   std::vector<Tensor> rows;
   together.find_rows(batch, NewKeys::Refuse, rows);
@@ -121,7 +122,7 @@ TEST(EmbeddingCollection, TablesOfOneInputTrainAsIfTheyWereAlone) {
   for (size_t t = 0; t < 3; ++t) {
     EmbeddingCollection alone;
     add(alone, cases[t]);
-    ASSERT_TRUE(alone.allocate(1, [] { return true; }));
+    ASSERT_TRUE(alone.allocate(1, {}, [] { return true; }));
     for (int64_t step = 1; step <= 3; ++step) train(alone, batch, step);
     EXPECT_EQ(bytes_of(alone.tables()[0]->weight()), bytes_of(together.tables()[t]->weight())) << cases[t].name;
     for (size_t k = 0; k < alone.tables()[0]->store().states().size(); ++k)
@@ -132,7 +133,7 @@ TEST(EmbeddingCollection, TablesOfOneInputTrainAsIfTheyWereAlone) {
 TEST(EmbeddingCollection, AStepHoldsNothingOfTheBatch) {
   EmbeddingCollection all;
   all.add_lookup({"e", all.add_table(table_of("e", 0, 20, 2), options_of(Rule::Adam)), "a", BagMode::Sum, 2});
-  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
   const data::Batch batch = two_inputs();
   const auto uses = batch.sparse[0].keys.storage().use_count();
   train(all, batch, 1);
@@ -143,7 +144,7 @@ TEST(EmbeddingCollection, Errors) {
   EmbeddingCollection all;
   TERCEL_EXPECT_THROW(all.add_lookup({"e", 0, "a", BagMode::Sum, 2}), RuntimeError, "lookup 'e': there is no table 0");
   all.add_lookup({"e", all.add_table(table_of("e", 0, 20, 2), options_of(Rule::Sgd)), "a", BagMode::Sum, 2});
-  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
   std::vector<Tensor> rows;
   data::Batch batch = two_inputs();
   batch.sparse[0].order = data::BagOrder::SlotMajor;
@@ -155,7 +156,7 @@ TEST(EmbeddingCollection, Errors) {
   wrong.epsilon = 0;
   EmbeddingCollection refused;
   refused.add_table(table_of("e", 0, 20, 2), wrong);
-  TERCEL_EXPECT_THROW(refused.allocate(1, [] { return true; }), ConfigError, "epsilon");
+  TERCEL_EXPECT_THROW(refused.allocate(1, {}, [] { return true; }), ConfigError, "epsilon");
 }
 
 }  // namespace

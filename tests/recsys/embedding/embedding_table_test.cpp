@@ -94,7 +94,7 @@ EmbeddingCollection collection_of(const Kind& kind, Rule rule = Rule::Sgd, BagMo
                                   uint64_t seed = 1) {
   EmbeddingCollection all;
   all.add_lookup({"lookup", all.add_table(kind.make("table", kInit), options_of(rule)), "keys", combiner, kSlots});
-  EXPECT_TRUE(all.allocate(seed, kAlways));
+  EXPECT_TRUE(all.allocate(seed, {}, kAlways));
   return all;
 }
 
@@ -238,7 +238,7 @@ TEST_P(EmbeddingTables, AStoredTableContinues) {
   EXPECT_EQ(bytes_of(look_up(mapped, batch)), bytes_of(look_up(third, batch)));
   TERCEL_EXPECT_THROW(mapped.update(0.1, 1), RuntimeError, "without optimizer states cannot be trained");
   TERCEL_EXPECT_THROW(mapped.tables()[0]->set_weight(zeros({1, kDim})), RuntimeError,
-                      "embedding table 'table': expected contiguous float32 [");
+                      "embedding table 'table': expected contiguous float32 or float64 [");
   TERCEL_EXPECT_THROW(mapped.tables()[0]->set_weight(zeros({mapped.tables()[0]->rows(), kDim})), RuntimeError,
                       "embedding table 'table': it has rows already");
 }
@@ -282,10 +282,31 @@ TEST_P(EmbeddingTables, LackOfMemoryNamesTableAndState) {
   for (int64_t n = 1; n <= 3; ++n) {
     const std::unique_ptr<EmbeddingTable> table = GetParam().make("table", kInit);
     allocator.fail_call(n);
-    TERCEL_EXPECT_THROW(table->allocate(1, {optim::Optimizer::state_names(Rule::Adam), 0}, kAlways), OutOfMemoryError,
-                        expected[n - 1]);
+    TERCEL_EXPECT_THROW(table->allocate(1, {optim::Optimizer::state_names(Rule::Adam), 0}, {}, kAlways),
+                        OutOfMemoryError, expected[n - 1]);
     EXPECT_FALSE(table->weight().defined());
   }
+}
+
+TEST_P(EmbeddingTables, WeightAndStatesAreWhereTheyShouldBe) {
+  const RowStates states{optim::Optimizer::state_names(Rule::Adam), 0.5};
+  const std::unique_ptr<EmbeddingTable> narrow = GetParam().make("table", kInit),
+                                        wide = GetParam().make("table", kInit);
+  ASSERT_TRUE(narrow->allocate(3, states, {}, kAlways));
+  ASSERT_TRUE(wide->allocate(3, states, kFloat64, kAlways));
+  EXPECT_EQ(wide->weight().dtype(), kFloat64);
+  EXPECT_EQ(values_of(wide->weight()), values_of(narrow->weight())) << "the same first values";
+  for (const Tensor& state : wide->store().states()) {
+    EXPECT_EQ(state.dtype(), kFloat64);
+    for (const double x : values_of(state)) ASSERT_EQ(x, 0.5);
+  }
+  const std::unique_ptr<EmbeddingTable> moved = GetParam().make("table", nn::Init::zero());
+  TERCEL_EXPECT_THROW(moved->allocate(3, states, kCuda, kAlways), NotImplementedError, "no allocator for device cuda");
+  test::HostAllocator memory(kCuda);
+  const test::ScopedAllocator scope(memory, DeviceType::Cuda);
+  ASSERT_TRUE(moved->allocate(3, states, kCuda, kAlways));
+  EXPECT_EQ(moved->weight().device(), kCuda);
+  for (const Tensor& state : moved->store().states()) EXPECT_EQ(state.device(), kCuda);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmbeddingTables, ::testing::ValuesIn(kinds()),
@@ -295,12 +316,12 @@ TEST(StaticTable, IsInitialisedInPartsThatMayBeStopped) {
   constexpr int64_t kRows = (int64_t{1} << 21) + 5, kFew = 3;  // two parts
   const auto table = [] { return StaticTable("t", 7, kRows, kFew, nn::Init::normal(0.5)); };
   StaticTable whole = table(), stopped = table();
-  ASSERT_TRUE(whole.allocate(7, {}, kAlways));
+  ASSERT_TRUE(whole.allocate(7, {}, {}, kAlways));
   const Tensor expected = empty({kRows, kFew});
   initialize_rows(expected, nn::Init::normal(0.5), 7, "t", 7);
   EXPECT_TRUE(bytes_of(whole.weight()) == bytes_of(expected));
   int64_t asked = 0;
-  EXPECT_FALSE(stopped.allocate(7, {}, [&] { return ++asked < 2; }));
+  EXPECT_FALSE(stopped.allocate(7, {}, {}, [&] { return ++asked < 2; }));
   EXPECT_EQ(asked, 2);
   EXPECT_FALSE(stopped.weight().defined());
 }

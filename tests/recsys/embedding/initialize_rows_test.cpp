@@ -80,6 +80,14 @@ TEST(InitialRows, DependOnNothingElse) {
   EXPECT_NE(bytes_of(all), bytes_of(rows_of(init, 1000, 8, 5, "b", 100))) << "and the name";
 }
 
+TEST(InitialRows, AreTheSameNumbersInFloat64) {
+  for (const nn::Init& init : {nn::Init::uniform(0.3), nn::Init::normal(2)}) {
+    const Tensor wide = empty({200, 7}, kFloat64);
+    initialize_rows(wide, init, 5, "a", 100);
+    EXPECT_EQ(values_of(wide), values_of(rows_of(init, 200, 7, 5, "a", 100)));
+  }
+}
+
 TEST(InitialRowsThreads, DoNotDependOnThreads) {
   const int64_t threads = num_threads();
   set_num_threads(1);
@@ -114,8 +122,9 @@ TEST(InitialRows, ConstantsAndErrors) {
   EXPECT_EQ(values_of(rows_of(nn::Init::zero(), 2, 2, 1, "t", 0)), std::vector<double>(4, 0));
   EXPECT_EQ(values_of(rows_of(nn::Init::constant(3), 2, 2, 1, "t", 0)), std::vector<double>(4, 3));
   EXPECT_EQ(rows_of(nn::Init::normal(1), 0, 2, 1, "t", 0).numel(), 0);
-  TERCEL_EXPECT_THROW(initialize_rows(empty({2, 2}, kFloat64), nn::Init::zero(), 1, "t", 0), RuntimeError,
-                      "initialize_rows: expected float32 [n, dim] with contiguous rows but got [2, 2] float64");
+  TERCEL_EXPECT_THROW(
+      initialize_rows(empty({2, 2}, kBFloat16), nn::Init::zero(), 1, "t", 0), RuntimeError,
+      "initialize_rows: expected float32 or float64 [n, dim] with contiguous rows but got [2, 2] bfloat16");
 }
 
 }  // namespace

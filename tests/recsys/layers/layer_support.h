@@ -33,7 +33,8 @@ class Built {
       if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), build, resolved);
     if (!layer) throw std::runtime_error("no such layer");
     Generator init(seed);
-    parameters.allocate(init);
+    parameters.allocate(init, kFloat64);
+    layer->allocate(kFloat64);
   }
 
   std::vector<Tensor> forward(const std::vector<Tensor>& bottoms, bool training = true) {
@@ -72,7 +73,7 @@ class Built {
   }
 
   int64_t rows_per_sample;  // of the inputs
-  nn::ParameterArena parameters{kFloat64};
+  nn::ParameterArena parameters;
   std::unique_ptr<Layer> layer;
   ForwardContext context{.seed = 7, .step = 1};
 };

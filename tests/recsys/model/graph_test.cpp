@@ -136,7 +136,7 @@ TEST(Graph, SizesThatNothingCanHold) {
   const std::string wider =
       R"({"type": "InnerProduct", "bottom": "w", "top": "w2", "fc_param": {"num_output": 16777216}},)";
   refuses(kData + kTable + kJoin + wide + wider + kLoss,
-          "[InnerProduct w2] parameter 'w2.weight': arena: with [16777216, 16777216] float32 there would be more than");
+          "[InnerProduct w2] parameter 'w2.weight': with [16777216, 16777216] there would be more than");
   refuses(
       kData + kTable + kJoin +
           R"({"type": "Slice", "bottom": "all", "top": "s", "ranges": [[0, 1]]},
@@ -367,6 +367,8 @@ TEST(Graph, DatasetsWithoutSlots) {
 TEST(Graph, FingerprintsTellGraphsApart) {
   const std::string base = build(kAll).fingerprint();
   EXPECT_EQ(build(kAll).fingerprint(), base);
+  EXPECT_EQ(build(kAll).fingerprint(kFloat32), base);
+  EXPECT_EQ(build(kAll).fingerprint(kFloat64), base + "-float64");
   EXPECT_EQ(build(replaced(kAll, "\"top\": \"all\"", "\"top\": \"all\"")).fingerprint(), base);
   EXPECT_NE(build(replaced(kAll, "\"embedding_vec_size\": 4", "\"embedding_vec_size\": 5")).fingerprint(), base);
   EXPECT_NE(build(kAll, schema_of({10, 20, 31})).fingerprint(), base);
