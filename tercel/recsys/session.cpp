@@ -128,8 +128,7 @@ void Session::initialize(const TensorOptions& place) {
 }
 
 bool Session::initialize(const TensorOptions& place, FunctionRef<bool()> go_on) {
-  TERCEL_CHECK(!initializes_, RuntimeError, "session: initialize: it was called before");
-  initializes_ = true;
+  TERCEL_CHECK(!model_.parameters().weights().defined(), RuntimeError, "session: initialize: it was called before");
   if (!model_.initialize(config_.solver.seed, place, go_on)) return false;
   for (const auto& [name, buffer] : model_.buffers()) {
     buffers_.push_back(buffer);

@@ -204,7 +204,6 @@ class TERCEL_API Session {
   data::ReaderPosition position_;  // after the last step
   bool is_ahead_ = false;          // the reader is ahead of it
   Phase phase_ = Phase::Whole;
-  bool initializes_ = false;  // initialize() was called
   int64_t pending_rows_ = 0;  // of the batch whose gradients there are
   double loss_ = std::numeric_limits<double>::quiet_NaN();
   int64_t loss_interval_ = 1;
