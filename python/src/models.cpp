@@ -140,10 +140,6 @@ nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, cons
   return own(wrap(probabilities.tensor()));
 }
 
-nb::object predict_batch(ModelObject& self, const data::Batch& batch) {
-  return own(wrap(released([&] { return without_single_head(recsys::predict(self.model(), batch)); })));
-}
-
 class LoadedModelObject final : public ModelObject {
  public:
   explicit LoadedModelObject(const std::string& path) : of_(released([&] { return recsys::load_model(path); })) {
@@ -228,15 +224,12 @@ data::Batch to_batch(nb::handle parts) {
   return batch;
 }
 
-data::Batch to_batch(const Model& model, nb::handle arrays, nb::handle labels) {
-  std::vector<data::ArrayInput> inputs;
+RowArrays::RowArrays(nb::handle arrays, nb::handle given_labels) : labels(tensor_or_none(given_labels, "labels")) {
   for (const nb::handle array : nb::cast<nb::list>(arrays)) {
     const auto of = nb::cast<nb::tuple>(array);
     const std::string name(to_text(of[0].ptr()));
     inputs.push_back({name, tensor_of_batch(of[1], name), tensor_or_none(of[2], name)});
   }
-  const Tensor given = tensor_or_none(labels, "labels");
-  return released([&] { return model.make_batch(inputs, given); });
 }
 
 void register_models(nb::module_& m) {
@@ -267,32 +260,41 @@ void register_models(nb::module_& m) {
       .def("parameters",
            [](ModelObject& self) {
              std::vector<std::pair<std::string, Tensor>> all;
+             self.expect_writes();
              for (const auto& entry : self.model().parameters().entries())
                all.emplace_back(entry.name, entry.tensor.detach());
              return named(all);
            })
-      .def("buffers", [](ModelObject& self) { return named(self.model().buffers()); })
+      .def("buffers",
+           [](ModelObject& self) {
+             self.expect_writes();
+             return named(self.model().buffers());
+           })
       .def("tables",
            [](ModelObject& self) {
              std::vector<std::pair<std::string, Tensor>> all;
+             self.expect_writes();
              for (const auto& table : self.model().embeddings().tables())
                all.emplace_back(table->name(), table->weight().detach());
              return named(all);
            })
+      .def("check_rows", check_rows)
       .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
       .def("predict_dataset", predict_dataset, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
       .def("predict_batch",
            [](ModelObject& self, nb::handle parts) {
              const data::Batch batch = to_batch(parts);
              const SingleUser::Use use(self.user());
-             return predict_batch(self, batch);
+             Model& model = self.model();
+             return own(wrap(released([&] { return without_single_head(recsys::predict(model, batch)); })));
            })
       .def(
           "predict_arrays",
           [](ModelObject& self, const nb::list& arrays) {
-            const data::Batch batch = to_batch(self.model(), arrays, nb::none());
+            const RowArrays rows(arrays, nb::none());
             const SingleUser::Use use(self.user());
-            return predict_batch(self, batch);
+            Model& model = self.model();
+            return own(wrap(released([&] { return recsys::predict(model, rows.inputs); })));
           },
           nb::arg("arrays"));
   nb::class_<MetricsObject>(m, "_Metrics")

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
 
 #include "python/src/python.h"
 #include "python/src/single_user.h"
+#include "tercel/data/array_inputs.h"
 #include "tercel/data/batch.h"
 #include "tercel/data/data_identity.h"
 #include "tercel/recsys/model/config.h"
@@ -21,6 +23,8 @@ class ModelObject {
   /** Of the rows that it is trained on. */
   virtual const data::DataIdentity& data() = 0;
   virtual SingleUser& user() = 0;
+  /** Python gets tensors of the model. */
+  virtual void expect_writes() {}
 };
 
 /** Looks for signals during work without the GIL, and tells a function how far the work is, both at most 20 times a
@@ -48,8 +52,16 @@ class Watch {
 
 /** A batch of the parts of Python's Batch. */
 data::Batch to_batch(nb::handle parts);
-/** The inputs, and labels or None, as lists of (name, values, row offsets or None). */
-data::Batch to_batch(const recsys::Model& model, nb::handle arrays, nb::handle labels);
+/** Inputs and labels of rows that are given as arrays. */
+struct RowArrays {
+  /** Of a list of (name, values, row offsets or None), and labels or None. */
+  RowArrays(nb::handle arrays, nb::handle given_labels);
+
+  data::Batch batch(const recsys::Model& model) const { return model.make_batch(inputs, labels); }
+
+  std::vector<data::ArrayInput> inputs;
+  Tensor labels;
+};
 
 void register_models(nb::module_& m);
 void register_sessions(nb::module_& m);

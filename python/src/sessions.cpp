@@ -1,5 +1,6 @@
 // Sessions and runs.
 #include <nanobind/stl/string.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <exception>
@@ -78,6 +79,7 @@ class SessionObject final : public ModelObject {
   const data::DataIdentity& data() override { return session().identity().data; }
   SingleUser& user() override { return owned_->user; }
   Session& session() { return owned_->has_trainer ? owned_->open_trainer().session() : *owned_->session; }
+  void expect_writes() override { session().expect_writes(); }
   bool has_trainer() const { return owned_->has_trainer; }
 
   /** f(session) without the GIL, unless a callback asks for it. */
@@ -94,9 +96,11 @@ class SessionObject final : public ModelObject {
 };
 
 nb::object evaluate(SessionObject& self, nb::handle progress) {
+  const SingleUser::Use use(self.user());
+  Session& session = self.session();
   Watch watch(progress);
-  const recsys::MetricValues values = self.train([&](Session& session) {
-    const int64_t total = session.test_rows();
+  const int64_t total = session.test_rows();
+  const recsys::MetricValues values = released([&] {
     return session.evaluate([&](int64_t rows) {
       watch(rows, total);
       return true;
@@ -133,7 +137,6 @@ nb::list load(SessionObject& self, nb::handle path, bool new_data) {
 }
 
 nb::object save(SessionObject& self, nb::handle folder, int64_t keep_last) {
-  TERCEL_CHECK(keep_last >= 1, ConfigError, "session: save: expected to keep at least 1 checkpoint, got ", keep_last);
   const std::string to = to_absolute_path(folder);
   return from_path(self.train([&](Session& session) {
     recsys::CheckpointStore store(to, keep_last);
@@ -203,6 +206,7 @@ class TrainerObject {
       owned_->trainer =
           std::make_unique<Trainer>(config, dataset, path, how, to_new_data(new_data), [this] { return may_go_on(); });
     });
+    note_state();
     if (!raised_) return;
     released([&] { trainer().run([](const recsys::Progress&) {}); });  // removes what the start left
     raise();
@@ -211,19 +215,38 @@ class TrainerObject {
   /** Whether it came to its end. */
   bool run(nb::handle callback) {
     owned_->user.check_unused();
+    TERCEL_CHECK(::getpid() == process_, RuntimeError, "trainer: another process has made it: make one here");
     const SingleUser::Use use(owned_->user);
     Trainer& of = trainer();
-    stop_ = false;
-    const recsys::TrainEnd end = released([&] {
-      return of.run([&](const recsys::Progress& now) {
-        const WithGil scope;
-        const SingleUser::Loan loan(owned_->user);
-        guarded([&] { callback(from_progress(now)); });
+    recsys::TrainEnd end = recsys::TrainEnd::Stopped;
+    try {
+      end = released([&] {
+        return of.run([&](const recsys::Progress& now) {
+          const WithGil scope;
+          note(now);
+          const SingleUser::Loan loan(owned_->user);
+          guarded([&] { callback(from_progress(now)); });
+        });
       });
-    });
+    } catch (...) {
+      end_run();
+      if (raised_) raise_after();
+      throw;
+    }
+    end_run();
     if (raised_) raise();
     return end == recsys::TrainEnd::Done;
   }
+  // Other threads may ask for them during a run.
+  const recsys::MetricValues& metrics() {
+    trainer();
+    return metrics_;
+  }
+  const std::optional<std::string>& checkpoint() {
+    trainer();
+    return checkpoint_;
+  }
+
   void stop() { stop_ = true; }
   /** Ends the readers' threads and releases the folder. */
   void close() {
@@ -249,10 +272,38 @@ class TrainerObject {
     }
   }
   [[noreturn]] void raise() { std::rethrow_exception(std::exchange(raised_, nullptr)); }
+  /** Raises the exception that is being handled, with the callback's as its context. */
+  [[noreturn]] void raise_after() {
+    set_error_from_exception();
+    nb::python_error now;
+    try {
+      raise();
+    } catch (const nb::python_error& before) {
+      PyException_SetContext(now.value().ptr(), Py_NewRef(before.value().ptr()));
+    } catch (...) {  // not Python's
+    }
+    throw nb::python_error(std::move(now));
+  }
+
+  void note(const recsys::Progress& now) {
+    if (now.kind == recsys::Progress::Kind::Evaluation) metrics_ = now.metrics;
+    if (now.kind == recsys::Progress::Kind::Checkpoint) checkpoint_ = now.path;
+  }
+  void note_state() {
+    metrics_ = trainer().last_metrics();
+    checkpoint_ = trainer().last_checkpoint();
+  }
+  void end_run() {
+    stop_ = false;
+    note_state();
+  }
 
   Watch watch_{nb::none()};
   std::exception_ptr raised_;
   std::atomic<bool> stop_ = false;
+  recsys::MetricValues metrics_;
+  std::optional<std::string> checkpoint_;
+  const pid_t process_ = ::getpid();
   const std::shared_ptr<Owned> owned_ = std::make_shared<Owned>();  // sessions may live longer
 };
 
@@ -269,8 +320,8 @@ void register_session(nb::module_& m) {
       .def(
           "step_arrays",
           [](SessionObject& self, const nb::list& arrays, nb::handle labels) {
-            const data::Batch batch = to_batch(self.model(), arrays, labels);
-            self.train([&](Session& session) { session.step(batch); });
+            const RowArrays rows(arrays, labels);
+            self.train([&](Session& session) { session.step(rows.batch(session.model())); });
           },
           nb::arg("arrays"), nb::arg("labels").none())
       .def("forward_backward",
@@ -281,8 +332,8 @@ void register_session(nb::module_& m) {
       .def(
           "forward_backward_arrays",
           [](SessionObject& self, const nb::list& arrays, nb::handle labels) {
-            const data::Batch batch = to_batch(self.model(), arrays, labels);
-            self.train([&](Session& session) { session.forward_backward(batch); });
+            const RowArrays rows(arrays, labels);
+            self.train([&](Session& session) { session.forward_backward(rows.batch(session.model())); });
           },
           nb::arg("arrays"), nb::arg("labels").none())
       .def("reduce", [](SessionObject& self) { self.train([](Session& session) { session.reduce(); }); })
@@ -298,7 +349,17 @@ void register_session(nb::module_& m) {
       .def("rows", [](SessionObject& self) { return self.session().rows(); })
       .def("loss", [](SessionObject& self) { return self.session().loss(); })
       .def("is_whole", [](SessionObject& self) { return self.session().is_whole(); })
-      .def("learning_rate", [](SessionObject& self) { return self.session().learning_rate(); })
+      .def("check_finite",
+           [](SessionObject& self) {
+             const SingleUser::Use use(self.user());
+             Session& session = self.session();
+             released([&] { session.check_finite(); });
+           })
+      .def("learning_rate",
+           [](SessionObject& self) {
+             const SingleUser::Use use(self.user());
+             return self.session().learning_rate();
+           })
       .def("set_learning_rate",
            [](SessionObject& self, double rate) {
              const SingleUser::Use use(self.user());
@@ -311,6 +372,7 @@ void register_session(nb::module_& m) {
            })
       .def("frozen",
            [](SessionObject& self) {
+             const SingleUser::Use use(self.user());
              const auto& names = self.session().frozen();
              return from_texts({names.begin(), names.end()});
            })
@@ -338,13 +400,13 @@ void register_trainer(nb::module_& m) {
       .def("step", [](TrainerObject& self) { return self.trainer().step(); })
       .def("checkpoint",
            [](TrainerObject& self) -> nb::object {
-             const std::optional<std::string> path = self.trainer().last_checkpoint();
+             const std::optional<std::string>& path = self.checkpoint();
              return path ? from_path(*path) : nb::none();
            })
       .def("metrics",
            [](TrainerObject& self) {
              nb::dict out;
-             for (const auto& [name, value] : self.trainer().last_metrics()) out[to_str(name)] = value;
+             for (const auto& [name, value] : self.metrics()) out[to_str(name)] = value;
              return out;
            })
       .def("warnings", [](TrainerObject& self) { return from_texts(self.trainer().warnings()); });

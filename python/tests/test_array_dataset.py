@@ -1,5 +1,7 @@
 """Rows that are given as arrays."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -124,16 +126,48 @@ def test_rows_of_one_kind_only():
     (dict(keys={"k": ([0], [])}), ValueError, "keys 'k'"),
     (dict(keys={1: [0]}), TypeError, "keys: expected a name"),
     (dict(keys={"k": [0]}, labels=[1e39]), ValueError, "labels: row 0"),
-    (dict(keys={"k": [True]}), TypeError, "expected numbers"),
+    (dict(keys={"k": ["a"]}), (TypeError, ValueError), "keys 'k'"),
+    (dict(keys={"k": [2**63 - 1]}), ValueError, r"keys 'k': expected keys below 2\*\*62"),
+    (dict(keys={"k": [2**70]}), ValueError, "keys 'k'"),
+    (dict(keys={"k": [0]}, sizes={"k": 5.5}), TypeError, "sizes: 'k'"),
+    (dict(keys={"k": [0]}, sizes={"k": 0}), ValueError, "sizes: 'k'"),
+    (dict(keys={"k": [0]}, sizes=[3]), TypeError, "sizes: expected a dict"),
+    (dict(keys={"k": [0]}, labels=[1j]), TypeError, "labels: expected integers"),
 ])
 def test_wrong_arrays_are_named(arguments, error, text):
     with pytest.raises(error, match=text):
         td.ArrayDataset(**arguments)
 
 
-@pytest.mark.parametrize("options, text", [
-    (dict(batch_size=0), "batch_size"), (dict(batch_size=True), "batch_size"), (dict(epochs=0), "epochs"),
-    (dict(inputs={"u": 1}), "expected 2 slots in all, got 1"), (dict(seed=-1), "seed")])
-def test_wrong_options_are_named(options, text):
-    with pytest.raises(tc.ConfigError, match=text):
+@pytest.mark.parametrize("options, error, text", [
+    (dict(batch_size=0), ValueError, "batch_size"), (dict(batch_size=True), TypeError, "batch_size"),
+    (dict(epochs=0), ValueError, "epochs"), (dict(seed=-1), ValueError, "seed"), (dict(seed=1.0), TypeError, "seed"),
+    (dict(inputs={"u": 1}), ValueError, "expected 2 slots in all"),
+    (dict(inputs={"u": 3}), ValueError, "expected 2 slots in all"),
+    (dict(inputs={"u": 2, "i": 0}), ValueError, "input 'i'"), (dict(inputs={"u": 3, "i": -1}), ValueError, "input|slots"),
+    (dict(inputs=[("u", 1), ("u", 1)]), ValueError, "'u' is given twice"), (dict(inputs=[{"nm": 1}]), TypeError, "inputs")])
+def test_wrong_options_are_named(options, error, text):
+    with pytest.raises(error, match=text):
         small().batches(**options)
+
+
+def test_arrays_of_other_dtypes():
+    read_only = np.arange(3)
+    read_only.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        of = td.ArrayDataset({"k": read_only}, dense=np.array([True, False, True]), labels=np.arange(3) > 1)
+    batch = next(iter(of.batches(np.int64(3))))
+    assert batch.labels.tolist() == [[0], [0], [1]] and batch.dense.tolist() == [[1], [0], [1]]
+    assert td.ArrayDataset({"k": np.array([1, 2], np.uint8)}).schema.slots[0].size == 3
+    assert len(td.ArrayDataset({"a": []})) == 0 and len(td.ArrayDataset({"a": ([], [0, 0, 0])})) == 2
+
+
+def test_the_default_dtype_does_not_matter():
+    before = tc.get_default_dtype()
+    tc.set_default_dtype(tc.float64)
+    try:
+        batch = next(iter(td.ArrayDataset({"k": [0]}, labels=[1]).batches()))
+    finally:
+        tc.set_default_dtype(before)
+    assert batch.dense.dtype is batch.labels.dtype is tc.float32

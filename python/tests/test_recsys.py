@@ -260,8 +260,9 @@ def test_learning_rate_and_freezing(dataset):
     for wrong in (-1, math.nan, math.inf):
         with pytest.raises(tc.ConfigError, match="learning rate"):
             session.learning_rate = wrong
-    with pytest.raises((TypeError, ValueError)):
-        session.learning_rate = "fast"
+    for wrong in ("0.5", True):
+        with pytest.raises(TypeError, match="learning_rate: expected a number"):
+            session.learning_rate = wrong
     table = next(iter(session.tables()))
     session.freeze(table)
     assert session.frozen == [table]
@@ -300,7 +301,7 @@ def test_save_and_load(dataset, tmp_path):
         session_of(dataset, "wdl").load(path)
     with pytest.raises(tc.DataError, match="checkpoint"):
         two.load(tmp_path)
-    with pytest.raises(tc.ConfigError, match="at least 1"):
+    with pytest.raises(ValueError, match="keep_last: expected an integer that is at least 1"):
         two.save(tmp_path / "store", keep_last=0)
     with pytest.raises(TypeError, match="folder"):
         two.save(3)
@@ -405,3 +406,92 @@ def test_float64(dataset):
     for dtype, error in ((tc.bfloat16, tc.ConfigError), (tc.int64, tc.ConfigError), ("float64", TypeError)):
         with pytest.raises(error, match="expected"):
             tr.Session("wdl", dataset, dtype=dtype)
+
+
+def test_rows_of_another_schema_are_refused():
+    train = td.ArrayDataset({"u": np.arange(40) % 20, "g": np.arange(40) % 4}, labels=np.arange(40) % 2)
+    session = tr.Session("wdl", train, solver={"batchsize": 10})
+    for other, text in [(td.ArrayDataset({"u": [0], "g": [0]}, labels=[1]), "field 0"),
+                        (td.ArrayDataset({"g": [0], "u": [0]}, labels=[1], sizes={"u": 20, "g": 4}), "field 0"),
+                        (td.ArrayDataset({"u": [0]}, labels=[1], sizes={"u": 20}), "number of fields"),
+                        (td.ArrayDataset({"u": [0], "g": [0]}, dense=[1.0], sizes={"u": 20, "g": 4}), "dense_dim"),
+                        (td.ArrayDataset({"u": [0], "g": [0]}, labels=[[1, 0]], sizes={"u": 20, "g": 4}), "label_dim")]:
+        for call in (session.evaluate, session.predict, session.batches):
+            with pytest.raises(ValueError, match=text):
+                call(other)
+    none = train.like({"u": [], "g": []}, labels=[])
+    assert tuple(session.predict(none).shape) == (0,)
+    for call in (lambda: session.evaluate(none), lambda: session.evaluate([])):
+        with pytest.raises(ValueError, match="no rows"):
+            call()
+    with pytest.raises(RuntimeError, match="no rows"):
+        session.step({"categories": np.zeros((0, 2), np.int64)}, [])
+    session.step({"categories": np.array([[0, 20]], np.uint8)}, [True])
+    calls = []
+    session.predict(train, progress=lambda *of: calls.append(of))
+    assert calls == [(40, 40)]
+
+
+def test_weights_that_are_written_are_checked(dataset, tmp_path):
+    session = session_of(dataset)
+    session.step()
+    weight = next(iter(session.parameters().values()))
+    before = float(weight[0, 0])
+    weight[0, 0] = math.nan
+    for call in (session.evaluate, lambda: session.evaluate(dataset), lambda: session.save(tmp_path / "a")):
+        with pytest.raises(tc.NumericError, match="NaN or infinite: bottom"):
+            call()
+    weight[0, 0] = before
+    session.evaluate()
+    session.save(tmp_path / "a")
+
+
+def test_threads_that_read_and_close(dataset, tmp_path):
+    """A session's sets and a trainer's metrics may be read while another thread trains or loads."""
+    session = session_of(dataset)
+    session.freeze("bottom")
+    path = session.save(tmp_path / "c")
+    ended = []
+
+    def load():
+        for _ in range(20):
+            session.load(path)
+        ended.append(1)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    while thread.is_alive():
+        try:
+            assert session.frozen == ["bottom"] and session.learning_rate == 0.01
+        except RuntimeError as error:
+            assert "another thread is using it" in str(error)
+    thread.join()
+    assert ended
+
+    trainer = tr.Trainer("wdl", dataset, tmp_path / "run", solver={**SOLVER, "eval_interval": 1, "epochs": 3})
+    thread = threading.Thread(target=trainer.run)
+    thread.start()
+    while thread.is_alive():
+        assert set(trainer.metrics) <= {"auc", "log_loss", "accuracy", "calibration"}
+        assert trainer.checkpoint is None or os.path.basename(trainer.checkpoint).startswith("step-")
+    thread.join()
+
+    arrays = {"dense": np.zeros((20000, 4)), "categories": np.tile([s.first_key for s in session.schema.slots], (20000, 1))}
+    refused = []
+
+    def predict():
+        try:
+            while True:
+                trainer.session.predict(arrays)
+        except ValueError as error:
+            refused.append(str(error))
+
+    thread = threading.Thread(target=predict)
+    thread.start()
+    while not refused:
+        try:
+            trainer.close()
+        except RuntimeError:
+            pass
+    thread.join()
+    assert "closed" in refused[0]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -125,6 +126,7 @@ def test_callbacks_may_change_the_session(dataset, tmp_path):
             session.learning_rate = 0.0
             session.freeze(*session.tables())
             rates.append(session.evaluate(dataset)["auc"])
+            assert session.evaluate()["auc"] == rates[-1]
             for call in (session.step, lambda: session.save(tmp_path / "x"), session.discard, self.trainer.run,
                          self.trainer.close):
                 with pytest.raises(RuntimeError, match="this thread is using it"):
@@ -143,6 +145,59 @@ def test_callbacks_may_change_the_session(dataset, tmp_path):
     assert trainer.run()
     assert len(refused) == 6 * len(rates) and len(set(rates)) == 1 and len(rates) == 3
     assert trainer.session.learning_rate == 0 and trainer.session.frozen
+
+
+def test_errors_of_a_save_keep_the_callbacks_exception(dataset, tmp_path):
+    def fail(progress):
+        if progress.kind == "evaluation":
+            for name in os.listdir(tmp_path / "run"):
+                if name != "checkpoints":
+                    os.remove(tmp_path / "run" / name)
+            shutil.rmtree(tmp_path / "run")
+            raise KeyError("mine")
+
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[fail])
+    with pytest.raises(tc.IoError, match="removed or renamed") as caught:
+        trainer.run()
+    assert isinstance(caught.value.__context__, KeyError)
+    trainer.callbacks.clear()
+    assert trainer.run() and trainer.step == 12
+
+
+def test_a_run_that_ends_before_its_first_step(dataset, tmp_path):
+    trainer = trainer_of(dataset, tmp_path / "run")
+    trainer.session.forward_backward(next(iter(trainer.session.batches(dataset))))
+    with pytest.raises(RuntimeError, match="update.. or discard"):
+        trainer.run()
+    assert not os.path.exists(tmp_path / "run")
+    trainer.session.discard()
+    with pytest.raises(RuntimeError, match="before its first step"):
+        trainer.run()
+
+
+def test_a_forked_process_may_not_run_it(dataset, tmp_path):
+    trainer = trainer_of(dataset, tmp_path / "run")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            trainer.run()
+        except RuntimeError as error:
+            code = 0 if "another process" in str(error) else 2
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert trainer.run()
+
+
+def test_a_callback_does_not_keep_the_folder(dataset, tmp_path):
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[Stopper(5)])
+    trainer.stop()
+    assert not trainer.run() and not os.path.exists(tmp_path / "run")
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[Stopper(5)])
+    trainer.run()
+    del trainer
+    with trainer_of(dataset, tmp_path / "run", resume="auto") as again:
+        assert again.step == 5
 
 
 def test_the_session_keeps_its_trainer(dataset, tmp_path):

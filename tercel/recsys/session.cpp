@@ -205,6 +205,8 @@ void Session::step(const data::Batch& batch) {
 
 void Session::forward_backward(const data::Batch& batch) {
   check_between_steps("forward_backward");
+  TERCEL_CHECK(batch.rows > 0 || batch.global_rows > 0, RuntimeError, "session: step ", steps_ + 1,
+               ": the batch has no rows");
   const EnableGradGuard guard;
   model_.parameters().zero_gradients();
   model_.embeddings().clear_gradients();  // the caller may have run backward
@@ -344,13 +346,14 @@ void Session::check_finite() { check_finite("check_finite"); }
 void Session::check_finite(const char* function) {
   check_between_steps(function);
   read_losses();
-  if (checked_at_ == steps_) return;
+  if (checked_at_ == steps_ && !expects_writes_) return;
   const NoGradGuard guard;
   const auto check = [this](const std::string& name, const Tensor& tensor) {
-    TERCEL_CHECK(!tensor.is_floating_point() || all_finite(tensor), NumericError, "step ", steps_, ": its update made ",
-                 name, " NaN or infinite");
+    TERCEL_CHECK(!tensor.is_floating_point() || all_finite(tensor), NumericError, "step ", steps_,
+                 expects_writes_ ? ": NaN or infinite: " : ": its update made ", name,
+                 expects_writes_ ? "" : " NaN or infinite");
   };
-  if (dense_->is_finite() && model_.embeddings().is_finite()) {
+  if (dense_->is_finite() && model_.embeddings().is_finite() && !expects_writes_) {
     // The update kernels check everything except the buffers that forward passes change.
     for (const auto& [name, buffer] : model_.buffers()) check(name, buffer);
   } else {

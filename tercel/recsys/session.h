@@ -131,6 +131,8 @@ class TERCEL_API Session {
    * update kernels report whether there is one.
    */
   void check_finite();
+  /** Tells it that others may write to tensors of the model: check_finite() reads them all from now on. */
+  void expect_writes() { expects_writes_ = true; }
   /** Writes a checkpoint of the last step. RuntimeError within a step or without a dataset; NumericError as
    * check_finite(). */
   void save(CheckpointStore& store);
@@ -203,6 +205,7 @@ class TERCEL_API Session {
   int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
   data::ReaderPosition position_;  // after the last step
   bool is_ahead_ = false;          // the reader is ahead of it
+  bool expects_writes_ = false;
   Phase phase_ = Phase::Whole;
   int64_t pending_rows_ = 0;  // of the batch whose gradients there are
   double loss_ = std::numeric_limits<double>::quiet_NaN();

@@ -50,8 +50,8 @@ struct Trainer::State {
   File metrics_file;
   MetricValues last_metrics;
   std::function<bool()> go_on;
-  bool must_stop_ = false;
-  int64_t stopped_at = 0;  // step of the checkpoint of a session that is not initialised
+  bool must_stop_ = false, is_removed = false;  // the latter: of the run's folder, before the first step
+  int64_t stopped_at = 0;                       // step of the checkpoint of a session that is not initialised
   int64_t evaluated_at = -1, saved_at = -1;
   bool saving = false, says_what_is_saved = false;
   Clock::time_point saved_time = Clock::now();
@@ -157,6 +157,10 @@ struct Trainer::State {
     observer(p);
   }
 
+  void remove_folder() {
+    lock->remove();
+    is_removed = true;
+  }
   bool is_saved() const { return saved_at == step() && lock->is_in_place() && checkpoints.latest(); }
 
   void note_evaluation() {
@@ -201,7 +205,7 @@ struct Trainer::State {
   std::string rescue(ExitCode kind) {
     if (says_what_is_saved) return {};
     if (step() == 0 && saved_at < 0) {
-      lock->remove();
+      remove_folder();
       return {};
     }
     std::string problem;
@@ -283,8 +287,10 @@ TrainEnd Trainer::run(Observer observer) {
 }
 
 TrainEnd Trainer::State::run(Observer observer) {
+  TERCEL_CHECK(!is_removed, RuntimeError, printable(folder.path()),
+               ": the run has ended before its first step, and its folder is removed: make another trainer");
   if (!session.is_initialized()) {
-    lock->remove();
+    remove_folder();
     return TrainEnd::Stopped;
   }
   must_stop_ = false;
@@ -341,7 +347,7 @@ TrainEnd Trainer::State::run(Observer observer) {
     }
   }
   if (step() == 0 && saved_at < 0) {  // stopped before anything was trained
-    lock->remove();
+    remove_folder();
     return TrainEnd::Stopped;
   }
   save(observer);

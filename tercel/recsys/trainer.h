@@ -70,8 +70,8 @@ class TERCEL_API Trainer {
    * a new folder is removed again instead), and the result is Stopped; take_save_request() writes one and continues.
    * NumericError if the loss is not finite; it names the first layer with such an output. Before an error propagates,
    * the last complete step is saved, if its state is finite, and the message names the checkpoint; before the first
-   * step, a new folder is removed again. IoError also if the folder was removed meanwhile: the state is then saved in a
-   * new folder there, or beside it.
+   * step, a new folder is removed again, and the trainer cannot run any more. IoError also if the folder was removed
+   * meanwhile: the state is then saved in a new folder there, or beside it.
    */
   TrainEnd run(Observer observer);
   /**

@@ -181,7 +181,7 @@ TEST(Place, RefusedBeforeAnythingIsAllocated) {
   TERCEL_EXPECT_THROW(session.initialize(kCuda), NotImplementedError, "no allocator for device cuda in this build");
   EXPECT_FALSE(session.is_initialized());
   session.initialize(kFloat64);
-  TERCEL_EXPECT_THROW(session.initialize(), RuntimeError, "already allocated");
+  TERCEL_EXPECT_THROW(session.initialize(), RuntimeError, "session: initialize: it was called before");
   EXPECT_EQ(session.model().place().dtype, kFloat64);
   EXPECT_TRUE(session.step());
 }

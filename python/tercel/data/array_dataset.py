@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 import tercel
 from tercel import _C
 from tercel._C import Tensor
+from tercel.data._arrays import integer_of, tensor_of
 from tercel.data._options import flag_of, name_of
 from tercel.data.batch_reader import Batch, _inputs
 from tercel.data.dataset import Schema, Slot
@@ -44,16 +45,9 @@ def _gather_bags(keys: Tensor, offsets: Tensor, bags: Tensor) -> Tuple[Tensor, T
     return keys[positions], found
 
 
-def _array(value: Any, what: str) -> Tensor:
-    tensor = value.detach() if isinstance(value, Tensor) else tercel.as_tensor(value)
-    if tensor.layout is not tercel.strided or tensor.is_complex() or tensor.dtype is tercel.bool:
-        raise TypeError(f"{what}: expected numbers, not {tensor.dtype}")
-    return tensor
-
-
 def _finite(value: Any, what: str) -> Tensor:
     """A copy as [rows, columns] of float32."""
-    tensor = _array(value, what)
+    tensor = tensor_of(value, what)
     if tensor.dim() not in (1, 2):
         raise ValueError(f"{what}: expected an array [rows] or [rows, columns], got {tuple(tensor.shape)}")
     out = tensor.to(tercel.float32, copy=True).contiguous()
@@ -67,8 +61,8 @@ def _finite(value: Any, what: str) -> Tensor:
 def _ragged(value: Any, what: str) -> Tuple[Tensor, Tensor]:
     """The keys of a slot and the row offsets, both int64."""
     values, offsets = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
-    keys = _array(values, what)
-    if keys.is_floating_point():
+    keys = tensor_of(values, what)
+    if keys.is_floating_point() and keys.numel() > 0:
         raise TypeError(f"{what}: expected integers, not {keys.dtype}")
     keys = keys.to(tercel.int64, copy=True).contiguous()
     if offsets is None:
@@ -77,7 +71,7 @@ def _ragged(value: Any, what: str) -> Tuple[Tensor, Tensor]:
                              f"{tuple(keys.shape)}")
         width = keys.shape[1] if keys.dim() == 2 else 1
         return keys.view(-1), tercel.arange(keys.shape[0] + 1) * width
-    ends = _array(offsets, what)
+    ends = tensor_of(offsets, what)
     if ends.is_floating_point() or ends.dim() != 1 or keys.dim() != 1 or ends.numel() == 0:
         raise ValueError(f"{what}: expected (values [nnz], row_offsets [rows + 1]) of integers, got {tuple(keys.shape)} "
                          f"and {tuple(ends.shape)}")
@@ -109,18 +103,21 @@ class ArrayDataset:
         if not isinstance(keys, Mapping):
             raise TypeError(f"keys: expected a dict from names to arrays, not {type(keys).__name__}")
         fields = {name_of(name, "keys"): _ragged(value, f"keys {name!r}") for name, value in keys.items()}
-        sizes = dict(sizes or {})
-        for name in sizes:
+        if sizes is not None and not isinstance(sizes, Mapping):
+            raise TypeError(f"sizes: expected a dict from names to integers, not {type(sizes).__name__}")
+        given = {name: integer_of(size, f"sizes: {name!r}", 1) for name, size in (sizes or {}).items()}
+        for name in given:
             if name not in fields:
                 raise ValueError(f"sizes: there is no field {name!r}; known: {', '.join(fields)}")
         slots, first = [], 0
         for name, (values, offsets) in fields.items():
-            size = sizes.get(name)
-            if size is None:
-                size = int(values.max()) + 1 if values.numel() > 0 else 1
+            largest = int(values.max()) if values.numel() > 0 else 0
+            if largest >= 2**62:
+                raise ValueError(f"keys {name!r}: expected keys below 2**62, got {largest}")
+            size = given.get(name, largest + 1)
             lengths = offsets[1:] - offsets[:-1]
             hotness = max(1, int(lengths.max())) if lengths.numel() > 0 else 1
-            slots.append(Slot(name, max(1, int(size)), first, hotness))
+            slots.append(Slot(name, max(1, size), first, hotness))
             first += slots[-1].size
         self._set(fields, dense, labels, slots)
 
@@ -154,8 +151,8 @@ class ArrayDataset:
             values, offsets = fields[slot.name]
             self._check_field(slot, values, offsets)
             self._fields[slot.name] = (values + slot.first_key, offsets)
-        self._labels = labels if labels is not None else tercel.zeros(self._rows, 0)
-        self._dense = dense if dense is not None else tercel.zeros(self._rows, 0)
+        self._labels = labels if labels is not None else tercel.zeros(self._rows, 0, dtype=tercel.float32)
+        self._dense = dense if dense is not None else tercel.zeros(self._rows, 0, dtype=tercel.float32)
         self._schema = Schema(max(1, self._labels.shape[1]), self._dense.shape[1], label_names, dense_names, tuple(slots),
                               slots[-1].first_key + slots[-1].size if slots else 0)
         _C._check_schema(self._schema._values())
@@ -219,20 +216,25 @@ class ArrayDataset:
         batch["keys"]. With `shuffle`, the order of the rows is a function of `seed` and the number of the epoch. Rows
         without labels have labels [rows, 0].
         """
-        for name, value, least in (("batch_size", batch_size, 1), ("epochs", epochs, 1), ("seed", seed, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise _C.ConfigError(f"batches: {name}: expected an integer that is at least {least}, got {value!r}")
+        batch_size = integer_of(batch_size, "batches: batch_size", 1)
+        epochs, seed = integer_of(epochs, "batches: epochs", 1), integer_of(seed, "batches: seed", 0)
         flag_of(shuffle, "shuffle")
         flag_of(drop_last, "drop_last")
         names = [slot.name for slot in self._schema.slots]
         groups = _inputs(inputs) if inputs is not None else [{"name": "keys", "slot_num": len(names)}] if names else []
-        if sum(group["slot_num"] for group in groups) != len(names):
-            raise _C.ConfigError(f"batches: inputs: expected {len(names)} slots in all, got "
-                                 f"{sum(group['slot_num'] for group in groups)}")
-        made, first = {}, 0
+        made: Dict[str, _Keys] = {}
+        first = 0
         for group in groups:
-            made[group["name"]] = self._input(names[first:first + group["slot_num"]])
-            first += group["slot_num"]
+            name = name_of(group.get("name"), "batches: inputs")
+            slots = integer_of(group.get("slot_num"), f"batches: input {name!r}", 1)
+            if name in made:
+                raise ValueError(f"batches: inputs: {name!r} is given twice")
+            if first + slots > len(names):
+                break
+            made[name] = self._input(names[first:first + slots])
+            first += slots
+        if first != len(names) or len(made) != len(groups):
+            raise ValueError(f"batches: inputs: expected {len(names)} slots in all")
         return self._generate(batch_size, made, shuffle, seed, epochs, drop_last)
 
     def _generate(self, batch_size: int, inputs: Dict[str, _Keys], shuffle: bool, seed: int, epochs: int,

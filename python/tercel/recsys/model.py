@@ -6,6 +6,7 @@ import tercel
 from tercel import _C
 from tercel._C import Tensor
 from tercel.data import ArrayDataset, Batch, Dataset, Schema
+from tercel.data._arrays import tensor_of
 from tercel.data._options import name_of, path_of, paths_of, progress_of
 
 __all__ = ["LoadedModel", "Model", "load_model"]
@@ -21,16 +22,13 @@ def _parts_of(batch: Batch) -> Tuple[Any, ...]:
     return (batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows, labels, batch.dense, inputs)
 
 
-def _tensor_of(value: Any) -> Any:
-    return value if isinstance(value, Tensor) else tercel.as_tensor(value)
-
-
 def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any]]:
     """(name, values, row offsets or None) of each array; a pair (values, row_offsets) is ragged."""
     out = []
     for name, value in arrays.items():
         values, offsets = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
-        out.append((name_of(name, "name of an input"), _tensor_of(values), None if offsets is None else _tensor_of(offsets)))
+        what = f"input {name_of(name, 'name of an input')!r}"
+        out.append((name, tensor_of(values, what), None if offsets is None else tensor_of(offsets, what)))
     return out
 
 
@@ -104,10 +102,25 @@ class Model:
         options.setdefault("batch_size", self.config["solver"]["batchsize"])
         options.setdefault("inputs", self.inputs)
         if isinstance(rows, ArrayDataset):
+            self._check_arrays(rows.schema)
             return rows.batches(**options)
         if isinstance(rows, Dataset):
+            self._of.check_rows(rows._of)
             return rows.batches(part, **options)
         raise TypeError(f"rows: expected a Dataset or an ArrayDataset, not {type(rows).__name__}")
+
+    def _check_arrays(self, found: Schema) -> None:
+        """ValueError unless keys and columns mean what they do in the rows that the model is for."""
+        expected = self._schema
+        pairs = [("dense_dim", expected.dense_dim, found.dense_dim), ("label_dim", expected.label_dim, found.label_dim),
+                 ("dense_names", expected.dense_names or found.dense_names, found.dense_names or expected.dense_names),
+                 ("number of fields", len(expected.slots), len(found.slots))]
+        pairs += [(f"field {i}", (a.name, a.first_key, a.size), (b.name, b.first_key, b.size))
+                  for i, (a, b) in enumerate(zip(expected.slots, found.slots))]
+        for what, wanted, given in pairs:
+            if wanted != given:
+                raise ValueError(f"rows: {what}: the model expects {wanted}, found {given}; ArrayDataset.like() gives "
+                                 "further rows the schema of others")
 
     def _evaluation_batches(self, rows: Any) -> Iterable[Batch]:
         if not isinstance(rows, ArrayDataset):
@@ -130,6 +143,8 @@ class Model:
             done += batch.rows
             if progress is not None:
                 progress(done, len(rows) if isinstance(rows, ArrayDataset) else 0)
+        if done == 0:
+            raise ValueError("evaluate: there are no rows")
         metrics = found.values()
         return metrics
 
@@ -143,8 +158,9 @@ class Model:
         - a Dataset, of which `part` is read, with progress(rows, all_rows) now and then; an ArrayDataset;
         - a Batch.
 
-        ValueError that names input and row for arrays that do not fit, DataError for a dataset whose rows mean something
-        else than those that the model was trained on.
+        ValueError that names input and row for arrays that do not fit, and for an ArrayDataset with other fields;
+        DataError for a dataset whose rows mean something else than those that the model was trained on. Of a Batch only
+        shapes and the range of keys are checked.
         """
         name_of(part, "part")
         progress_of(progress, "progress")
@@ -154,8 +170,15 @@ class Model:
         elif isinstance(rows, Batch):
             out = self._of.predict_batch(_parts_of(rows))
         elif isinstance(rows, ArrayDataset):
-            parts = [self._of.predict_batch(_parts_of(batch)) for batch in self._evaluation_batches(rows)]
-            out = tercel.cat(parts)
+            parts = []
+            done = 0
+            for batch in self._evaluation_batches(rows):
+                parts.append(self._of.predict_batch(_parts_of(batch)))
+                done += batch.rows
+                if progress is not None:
+                    progress(done, len(rows))
+            heads = len(self.heads)
+            out = tercel.cat(parts) if parts else tercel.empty((0,) if heads == 1 else (0, heads), dtype=tercel.float32)
         elif isinstance(rows, Mapping):
             out = self._of.predict_arrays(_arrays_of(rows))
         else:

@@ -7,9 +7,10 @@ import tercel
 from tercel import _C
 from tercel._C import Tensor
 from tercel.data import ArrayDataset, Batch, Dataset, Schema
+from tercel.data._arrays import integer_of, tensor_of
 from tercel.data._options import flag_of, name_of, path_of, progress_of
 from tercel.recsys.config import ModelLike, Section, _config_of
-from tercel.recsys.model import Arrays, Model, Progress, _arrays_of, _parts_of, _tensor_of
+from tercel.recsys.model import Arrays, Model, Progress, _arrays_of, _parts_of
 
 __all__ = ["Gradients", "Session"]
 
@@ -64,7 +65,7 @@ class Session(Model):
     def step(self, batch: Union[None, Batch, Arrays] = None, labels: Any = None) -> bool:
         """
         Trains a batch: the next one of the dataset; or a Batch, as batches() has them; or arrays by name, as predict()
-        takes them, with labels [B, label_dim], or [B] if there is one. False, and no change, after the last batch of the
+        takes them, with labels [B, label_dim], or [B] if there is one: 0 or 1, or probabilities. False, and no change, after the last batch of the
         dataset (solver.epochs).
 
         An exception leaves the state as it was before the step, except one in the update (is_whole). NumericError that
@@ -94,7 +95,7 @@ class Session(Model):
             raise TypeError(f"expected a Batch or a dict of arrays, not {type(arrays).__name__}")
         if labels is None:
             raise TypeError("expected labels for the arrays")
-        return _arrays_of(arrays), _tensor_of(labels)
+        return _arrays_of(arrays), tensor_of(labels, "labels")
 
     def forward_backward(self, batch: Union[Batch, Arrays], labels: Any = None) -> None:
         """
@@ -159,6 +160,8 @@ class Session(Model):
     def learning_rate(self, rate: Optional[float]) -> None:
         if rate is None:
             self._of.clear_learning_rate()
+        elif isinstance(rate, (bool, str, bytes)):
+            raise TypeError(f"learning_rate: expected a number or None, not {rate!r}")
         else:
             self._of.set_learning_rate(float(rate))
 
@@ -189,6 +192,7 @@ class Session(Model):
         exceptions, and Ctrl-C, end the evaluation. NumericError if a weight is not finite.
         """
         if rows is not None:
+            self._of.check_finite()
             return self._evaluate(rows, part, progress)
         metrics: Dict[str, float] = self._of.evaluate(progress_of(progress, "progress"))
         return metrics
@@ -199,7 +203,7 @@ class Session(Model):
         beyond `keep_last`. Returns the checkpoint's folder. RuntimeError within a step or without a dataset; IoError,
         also if the folder has this step; NumericError if a weight is not finite.
         """
-        path: str = self._of.save(path_of(folder, "folder"), keep_last)
+        path: str = self._of.save(path_of(folder, "folder"), integer_of(keep_last, "keep_last", 1))
         return path
 
     def load(self, path: Any, *, new_data: bool = False) -> None:

@@ -37,12 +37,12 @@ class Progress:
 
 class Callback:
     """
-    A callback with a method for each kind of Progress, to be overridden. `trainer` is set when a run begins. The methods
+    A callback with a method for each kind of Progress, to be overridden. `trainer` is set during a run. The methods
     may read and change the trainer's session, except train, load and save it, and call trainer.stop(). An exception ends
     the run after the step is saved.
     """
 
-    trainer: "Trainer"
+    trainer: "Trainer" = None  # type: ignore[assignment]
     """The one that runs."""
 
     def on_step(self, progress: Progress) -> None:
@@ -68,7 +68,8 @@ class Trainer:
     `model`, `solver`, `optimizer` and `data` are those of Session. resume="auto" continues from the run's last intact
     checkpoint if there is one, with the same bits; differences are refused or warned about as by `tercel train`, and
     `new_data` accepts other train rows. With "never" the folder must not have checkpoints. `callbacks` are functions of
-    a Progress, or objects of Callback. One trainer at a time has the folder, until it is closed or freed.
+    a Progress, or objects of Callback. One trainer at a time has the folder, until it is closed,
+    or freed together with its session.
     """
 
     def __init__(self, model: ModelLike, dataset: Dataset, folder: Any, *, resume: str = "never",
@@ -99,12 +100,18 @@ class Trainer:
         """
         Trains to the end, and returns True; False after stop(). An exception of a callback, and Ctrl-C, end the run like
         a stop: the step is finished, a checkpoint is written, then the exception is raised. Other errors are raised
-        after the last complete step is saved, and say where. A run that ends before its first step removes a new folder.
+        after the last complete step is saved, and say where. A run that ends before its first step removes a new folder,
+        and the trainer cannot be run again (RuntimeError); nor can it in a forked process.
         """
-        for callback in self.callbacks:
-            if isinstance(callback, Callback):
-                callback.trainer = self
-        done: bool = self._of.run(self._report)
+        own = [callback for callback in self.callbacks if isinstance(callback, Callback)]
+        before = [vars(callback).get("trainer") for callback in own]
+        for callback in own:
+            callback.trainer = self
+        try:
+            done: bool = self._of.run(self._report)
+        finally:
+            for callback, trainer in zip(own, before):
+                vars(callback)["trainer"] = trainer  # a reference for longer would keep the folder
         return done
 
     def close(self) -> None:
