@@ -95,7 +95,7 @@ struct Target {
   Target(int8_t number, const Tensor& operand, const Tensor& out)
       : input(number), ndim(static_cast<int8_t>(operand.dim())), dtype(operand.dtype()) {
     const IntSpan own = operand.sizes(), all = out.sizes();
-    if (own == all) return;
+    if (own == all || own.size() > all.size()) return;  // the latter: in place, which is refused next
     was_broadcast = true;
     const size_t lead = all.size() - own.size();
     for (size_t d = 0; d < own.size(); ++d)

@@ -35,6 +35,16 @@ std::string thrown(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
+TEST(ElementwiseGradient, InPlaceWithMoreDimensionsIsRefused) {
+  const Tensor base = leaf({2});
+  Tensor x = base * 1;
+  const Tensor wide = leaf({3, 2});
+  for (const std::string& text : {thrown([&] { x.add_(wide); }), thrown([&] { x.mul_(wide); })})
+    EXPECT_NE(text.find("doesn't match the broadcast shape"), std::string::npos) << text;
+  x.sum().backward();
+  EXPECT_EQ(values_of(base.grad()), (std::vector<double>{1, 1})) << "nothing was recorded";
+}
+
 TEST(ElementwiseGradient, OfNumbersOnEitherSide) {
   EXPECT_TRUE(gradcheck([](const Inputs& in) { return 2.5 - in[0]; }, {leaf({3})}));
   EXPECT_TRUE(gradcheck([](const Inputs& in) { return 2.5 / in[0]; }, {leaf({3})}));
