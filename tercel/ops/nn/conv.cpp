@@ -88,6 +88,15 @@ struct Order {
 Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry, IntSpan x_sizes);
 Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, IntSpan weight_sizes);
 
+/** Every position of out [n, channels, ...] becomes the bias [channels], or 0 if that is undefined. */
+void fill_with(const Tensor& out, const Tensor& bias) {
+  zero_(out);
+  if (!bias.defined() || out.numel() == 0) return;
+  DimVector sizes(static_cast<size_t>(out.dim()), 1);
+  sizes[1] = bias.size(0);
+  copy_(out, bias.reshape(sizes).expand(out.sizes()));
+}
+
 // These three are linear in both operands, and the gradients of each are the other two.
 Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Geometry& geometry,
                   IntSpan y_sizes) {
@@ -96,7 +105,9 @@ Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, con
     const NoRecordGuard no_record;
     const Order order(x, weight, y_sizes, geometry.groups, x.size(1), weight.size(-1), kFewPositions);
     out = order.make(y_sizes, x.options());
-    if (out.numel() > 0)
+    if (x.numel() == 0 || weight.numel() == 0)
+      fill_with(out, bias);
+    else if (out.numel() > 0)
       run_convolution(make_plan(geometry, x.sizes(), weight.sizes(), y_sizes, order.compute_last), order.operand(x),
                       order.operand(weight), bias.defined() ? contiguous(bias) : bias, out);
     out = order.result(out);

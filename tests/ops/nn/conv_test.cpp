@@ -204,6 +204,16 @@ TEST(Conv, PaddingByName) {
                       "padding='same' is not supported for strided convolutions");
 }
 
+TEST(Conv, OfAnEmptyImageIsTheBias) {
+  const Tensor bias = arange(3).to(kFloat32);
+  for (const Tensor& x : {ones({2, 2, 0}), ones({2, 40, 0})}) {
+    const Tensor of = conv1d(x, ones({3, x.size(1), 1}), bias, {1}, {1});
+    EXPECT_EQ(of.sizes(), IntSpan({2, 3, 2}));
+    EXPECT_EQ(values_of(of), (std::vector<double>{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2}));
+    EXPECT_EQ(values_of(conv1d(x, ones({3, x.size(1), 1}), {}, {1}, {1})), std::vector<double>(12, 0));
+  }
+}
+
 TEST(Conv, EmptyBatchAndWithoutBatch) {
   const Tensor w = random({3, 2, 3, 3}, kFloat32, -1, 1, 2).requires_grad_();
   const Tensor out = conv2d(empty({0, 2, 5, 5}), w);
