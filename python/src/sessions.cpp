@@ -221,12 +221,14 @@ class TrainerObject {
     recsys::TrainEnd end = recsys::TrainEnd::Stopped;
     try {
       end = released([&] {
-        return of.run([&](const recsys::Progress& now) {
-          const WithGil scope;
-          note(now);
-          const SingleUser::Loan loan(owned_->user);
-          guarded([&] { callback(from_progress(now)); });
-        });
+        return of.run(
+            [&](const recsys::Progress& now) {
+              const WithGil scope;
+              note(now);
+              const SingleUser::Loan loan(owned_->user);
+              guarded([&] { callback(from_progress(now)); });
+            },
+            [this] { return may_go_on(); });
       });
     } catch (...) {
       end_run();

@@ -49,7 +49,7 @@ struct Trainer::State {
   std::vector<std::string> warnings;
   File metrics_file;
   MetricValues last_metrics;
-  std::function<bool()> go_on;
+  FunctionRef<bool()> go_on;                    // of the running call of the constructor or run()
   bool must_stop_ = false, is_removed = false;  // the latter: of the run's folder, before the first step
   int64_t stopped_at = 0;                       // step of the checkpoint of a session that is not initialised
   int64_t evaluated_at = -1, saved_at = -1;
@@ -57,14 +57,14 @@ struct Trainer::State {
   Clock::time_point saved_time = Clock::now();
 
   State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
-        std::function<bool()> may_go_on)
+        FunctionRef<bool()> may_go_on)
       : config(cfg),
         dataset(set),
         session(cfg, set),
         folder(checked_folder(path)),
         lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
-        go_on(std::move(may_go_on)) {
+        go_on(may_go_on) {
     const std::optional<Checkpoint> resumed = open_resumed(resume);
     ResumeCheck check;
     if (resumed) check = session.check(*resumed, new_data);
@@ -79,7 +79,7 @@ struct Trainer::State {
   int64_t step() const { return session.is_initialized() ? session.steps() : stopped_at; }
   /** Stays so until run() begins. */
   bool must_stop() {
-    must_stop_ = must_stop_ || stop_signal() != 0 || (go_on && !go_on());
+    must_stop_ = must_stop_ || stop_signal() != 0 || !go_on();
     return must_stop_;
   }
 
@@ -258,8 +258,8 @@ struct Trainer::State {
 };
 
 Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
-                 NewData new_data, std::function<bool()> go_on)
-    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, std::move(go_on))) {
+                 NewData new_data, FunctionRef<bool()> go_on)
+    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, go_on)) {
   State& s = *state_;
   if (!s.session.is_initialized()) return;
   if (s.saved_at >= 0) s.checkpoints.set_aside_after(s.saved_at);
@@ -273,7 +273,8 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
 
 Trainer::~Trainer() = default;
 
-TrainEnd Trainer::run(Observer observer) {
+TrainEnd Trainer::run(Observer observer, FunctionRef<bool()> go_on) {
+  state_->go_on = go_on;
   try {
     return state_->run(observer);
   } catch (const Error& e) {

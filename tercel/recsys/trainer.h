@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,8 +60,9 @@ class TERCEL_API Trainer {
    * evaluations and parts of tables, on the thread of the caller. While tables are initialised, a stop ends that early,
    * nothing is written, and run() returns Stopped at once.
    */
-  Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
-          NewData new_data = NewData::Refuse, std::function<bool()> go_on = {});
+  Trainer(
+      const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
+      NewData new_data = NewData::Refuse, FunctionRef<bool()> go_on = +[] { return true; });
   ~Trainer();
 
   /**
@@ -73,7 +73,8 @@ class TERCEL_API Trainer {
    * step, a new folder is removed again, and the trainer cannot run any more. IoError also if the folder was removed
    * meanwhile: the state is then saved in a new folder there, or beside it.
    */
-  TrainEnd run(Observer observer);
+  TrainEnd run(
+      Observer observer, FunctionRef<bool()> go_on = +[] { return true; });
   /**
    * Between steps it may be read, evaluated, frozen or given another rate; what run() saves at a step is not saved
    * again at the same one, so that such a change is part of the next checkpoint. It must not load another state.

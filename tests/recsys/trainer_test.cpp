@@ -70,9 +70,9 @@ TEST(Trainer, AFunctionMayStopIt) {
   for (const int64_t at : {1, 2, 5, 7}) {
     int64_t calls = 0;
     const std::string run = root / ("run" + std::to_string(at));
-    Trainer trainer(config, dataset, run, Resume::Never, NewData::Refuse, [&] { return --calls != 0; });
+    Trainer trainer(config, dataset, run, Resume::Never);
     calls = at;
-    EXPECT_EQ(trainer.run(ignore), TrainEnd::Stopped) << at;
+    EXPECT_EQ(trainer.run(ignore, [&] { return --calls != 0; }), TrainEnd::Stopped) << at;
     EXPECT_LT(trainer.step(), 10) << at;
     EXPECT_EQ(trainer.last_checkpoint().has_value(), trainer.step() > 0) << at;
     if (trainer.step() == 0) continue;  // its folder is gone
@@ -80,7 +80,7 @@ TEST(Trainer, AFunctionMayStopIt) {
     EXPECT_EQ(trainer.step(), 10) << at;
   }
   Trainer never(config, dataset, root / "never", Resume::Never, NewData::Refuse, [] { return false; });
-  EXPECT_EQ(never.run(ignore), TrainEnd::Stopped);
+  EXPECT_EQ(never.run(ignore), TrainEnd::Stopped) << "in the constructor";
   EXPECT_FALSE(std::filesystem::exists(root / "never"));
 }
 
@@ -88,11 +88,12 @@ TEST(Trainer, WhatAFunctionThrowsComesAfterASave) {
   const TemporaryFolder root;
   const CleanProcess clean;
   bool fails = false;
-  Trainer trainer(stateful_config(), small_dataset(root, 400), root / "run", Resume::Never, NewData::Refuse, [&] {
+  const auto go_on = [&] {
     if (fails) throw std::range_error("mine");
     return true;
-  });
-  EXPECT_THROW(trainer.run([&](const Progress& now) { fails = now.step >= 3; }), std::range_error);
+  };
+  Trainer trainer(stateful_config(), small_dataset(root, 400), root / "run", Resume::Never);
+  EXPECT_THROW(trainer.run([&](const Progress& now) { fails = now.step >= 3; }, go_on), std::range_error);
   ASSERT_TRUE(trainer.last_checkpoint());
   EXPECT_EQ(Checkpoint(*trainer.last_checkpoint()).info().step, trainer.step());
 }
