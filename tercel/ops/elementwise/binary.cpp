@@ -232,6 +232,7 @@ void check_divisor(const char* op, const OperandRef& a, const OperandRef& b) {
   if (!is_integral_operand(a) || !is_integral_operand(b)) return;
   bool has_zero;
   if (const Tensor* t = b.tensor()) {
+    if (!t->device().is_cpu()) return;  // reading its elements would wait for the device; the result is undefined there
     const Tensor zeros = logical_not(*t);
     has_zero = zeros.numel() > 0 && std::memchr(zeros.data_ptr(), 1, static_cast<size_t>(zeros.numel()));
   } else {
