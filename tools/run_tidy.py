@@ -79,12 +79,12 @@ class Passed:
 
 
 def newest_first(commands):
-    """In the order of their last commits; those that are changed or new come first."""
-    log = subprocess.run(["git", "log", "--format=", "--name-only"], cwd=ROOT, capture_output=True, text=True, check=True)
-    position = {name: i for i, name in reversed(list(enumerate(log.stdout.split("\n"))))}
-    status = subprocess.run(["git", "status", "--porcelain", "--untracked-files=all"], cwd=ROOT, capture_output=True,
-                            text=True, check=True)
-    position.update((line[3:], -1) for line in status.stdout.splitlines())
+    """In the order of their last commits; those that are changed or new come first. As given outside a repository."""
+    def lines_of(*arguments):
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+
+    position = {name: i for i, name in reversed(list(enumerate(lines_of("log", "--format=", "--name-only"))))}
+    position.update((line[3:], -1) for line in lines_of("status", "--porcelain", "--untracked-files=all"))
     return sorted(commands, key=lambda command: position.get(str(command.relative()), -1))
 
 

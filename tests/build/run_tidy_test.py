@@ -59,7 +59,8 @@ class RunTidy(unittest.TestCase):
         log = self.top / "log"
         log.write_text("")
         environment = {**os.environ, "PATH": f"{self.top / 'bin'}:{os.environ['PATH']}", "TIDY_LOG": str(log),
-                       "TIDY_VERSION": version, "XDG_CACHE_HOME": str(self.top / "cache"), **environment}
+                       "TIDY_VERSION": version, "XDG_CACHE_HOME": str(self.top / "cache"), "TERCEL_TIDY_SECONDS": "",
+                       **environment}
         done = subprocess.run([sys.executable, "-B", self.root / "tools/run_tidy.py", self.root / "build"],
                               env=environment, capture_output=True, text=True, check=False)
         return done.returncode, len(log.read_text().splitlines())
@@ -79,6 +80,17 @@ class RunTidy(unittest.TestCase):
         self.assertEqual(self.run_tidy(), (0, 1))
         self.assertEqual(self.run_tidy(version="2"), (0, 1))
         self.assertEqual(self.run_tidy(version="2", TERCEL_TIDY_CACHE="off"), (0, 1))
+
+    def test_a_limit_leaves_the_rest_to_the_next_run(self):
+        for repository in (False, True):
+            if repository:
+                self.write("code/a.cpp", "int c;")
+                for command in (["init", "--quiet"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit",
+                                                                    "--quiet", "--message=a"]):
+                    subprocess.run(["git", *command], cwd=self.root, check=True)
+            self.assertEqual(self.run_tidy(TERCEL_TIDY_SECONDS="1e-9"), (0, 0))
+            self.assertEqual(self.run_tidy(TERCEL_TIDY_SECONDS="100"), (0, 1))
+            self.assertEqual(self.run_tidy(TERCEL_TIDY_SECONDS="1e-9"), (0, 0))
 
     def test_refused_sources_are_checked_again(self):
         self.write("code/a.cpp", "bad")
