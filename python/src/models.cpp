@@ -17,7 +17,6 @@
 #include "tercel/data/batch_reader.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/layers/layers_impl.h"
 #include "tercel/recsys/metrics/head_metrics.h"
 #include "tercel/recsys/model/graph_options_impl.h"
@@ -79,12 +78,6 @@ class Probabilities {
   std::vector<float> values_;
   Watch watch_;
 };
-
-nb::dict from_metrics(const recsys::MetricValues& values) {
-  nb::dict out;
-  for (const auto& [name, value] : values) out[to_str(name)] = value;
-  return out;
-}
 
 /** Metrics of batches that Python has. */
 class MetricsObject {
@@ -200,6 +193,12 @@ nb::list describe_layers() {
 }
 
 }  // namespace
+
+nb::dict from_metrics(const recsys::MetricValues& values) {
+  nb::dict out;
+  for (const auto& [name, value] : values) out[to_str(name)] = value;
+  return out;
+}
 
 data::Batch to_batch(nb::handle parts) {
   const auto all = nb::cast<nb::tuple>(parts);

@@ -9,6 +9,7 @@
 #include "tercel/data/array_inputs.h"
 #include "tercel/data/batch.h"
 #include "tercel/data/data_identity.h"
+#include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 
@@ -26,6 +27,8 @@ class ModelObject {
   /** Python gets tensors of the model. */
   virtual void expect_writes() {}
 };
+
+nb::dict from_metrics(const recsys::MetricValues& values);
 
 /** Looks for signals during work without the GIL, and tells a function how far the work is, both at most 20 times a
  * second. */

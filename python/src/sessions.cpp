@@ -106,9 +106,7 @@ nb::object evaluate(SessionObject& self, nb::handle progress) {
       return true;
     });
   });
-  nb::dict out;
-  for (const auto& [name, value] : values) out[to_str(name)] = value;
-  return out;
+  return from_metrics(values);
 }
 
 /** The last intact checkpoint of a run or a folder of checkpoints, or the checkpoint itself. */
@@ -175,8 +173,7 @@ std::vector<std::string> to_names(const nb::list& names) {
 
 nb::dict from_progress(const recsys::Progress& now) {
   static constexpr const char* kKinds[] = {"step", "evaluation", "checkpoint"};
-  nb::dict out, metrics;
-  for (const auto& [name, value] : now.metrics) metrics[to_str(name)] = value;
+  nb::dict out;
   out["kind"] = kKinds[static_cast<size_t>(now.kind)];
   out["step"] = now.step;
   out["total_steps"] = now.total_steps;
@@ -184,7 +181,7 @@ nb::dict from_progress(const recsys::Progress& now) {
   out["seconds"] = now.seconds;
   out["loss"] = now.loss;
   out["learning_rate"] = now.learning_rate;
-  out["metrics"] = metrics;
+  out["metrics"] = from_metrics(now.metrics);
   out["path"] = from_path(now.path);
   return out;
 }
@@ -343,8 +340,6 @@ void register_session(nb::module_& m) {
       .def("discard", [](SessionObject& self) { self.train([](Session& session) { session.discard(); }); })
       .def("gradients", gradients)
       .def("evaluate", evaluate, nb::arg("progress").none())
-      .def("test_rows", [](SessionObject& self) { return self.session().test_rows(); })
-      .def("has_gradients", [](SessionObject& self) { return self.session().has_gradients(); })
       .def("save", save, nb::arg("folder"), nb::arg("keep_last"))
       .def("load", load, nb::arg("path"), nb::arg("new_data"))
       .def("steps", [](SessionObject& self) { return self.session().steps(); })
@@ -405,12 +400,7 @@ void register_trainer(nb::module_& m) {
              const std::optional<std::string>& path = self.checkpoint();
              return path ? from_path(*path) : nb::none();
            })
-      .def("metrics",
-           [](TrainerObject& self) {
-             nb::dict out;
-             for (const auto& [name, value] : self.metrics()) out[to_str(name)] = value;
-             return out;
-           })
+      .def("metrics", [](TrainerObject& self) { return from_metrics(self.metrics()); })
       .def("warnings", [](TrainerObject& self) { return from_texts(self.trainer().warnings()); });
 }
 

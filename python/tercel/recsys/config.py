@@ -1,6 +1,5 @@
 """Configurations of models: dicts like the JSON files of `tercel train`."""
 
-import copy
 import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
@@ -78,4 +77,4 @@ def resolve_config(model: ModelLike, *, solver: Section = None, optimizer: Secti
     ConfigError that names the entry. Layers are checked when the model is built for a dataset.
     """
     config: Config = _config_of(model, solver, optimizer, data).to_dict()
-    return copy.deepcopy(config)
+    return config
