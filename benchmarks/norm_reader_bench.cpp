@@ -66,7 +66,7 @@ Dataset make_dataset(const std::string& folder, int64_t rows, KeyType key_type, 
       nnz[static_cast<size_t>(s)] = block.word[1] % 1000 < empty ? 0 : 1;
       if (nnz[static_cast<size_t>(s)] == 1) keys.push_back(s * 100000 + block.word[0] % 100000);
     }
-    writer->write(1, &label, dense.data(), nnz.data(), keys.data());
+    writer->write({1, &label, dense.data(), nnz.data(), keys.data()});
   }
   dataset.train = writer->finish();
   return dataset;

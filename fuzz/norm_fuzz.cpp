@@ -92,7 +92,7 @@ void check_writes_the_same(const Dataset& dataset, CheckMode mode, const Outcome
   options.prefix = "out-";
   options.rows_per_file = std::max<int64_t>(1, read.rows);
   const auto writer = dataset.format->create_writer(dataset.schema, options);
-  writer->write(read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data());
+  writer->write({read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data()});
   const DataPart part = writer->finish();
   const std::string written = tercel::read_file(options.folder + "/" + part.files[0].path, int64_t{1} << 30);
   // Reserved bytes of the header may have any value.

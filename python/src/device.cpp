@@ -79,15 +79,15 @@ void register_layouts(nb::module_& m) {
              })
       .def("__reduce__", [](const LayoutObject& l) { return std::string(l.name); });
   g_layout_type = type_of(layout);
-  const char* names[] = {"strided", "sparse_coo", "sparse_csr", "_opaque"};
   for (int i = 0; i < kNumLayouts; ++i) {
-    nb::object object = nb::cast(LayoutObject{static_cast<Layout>(i), names[i]});
-    m.attr(names[i]) = object;
+    const auto value = static_cast<Layout>(i);
+    const char* name = to_string(value).data();  // a literal
+    nb::object object = nb::cast(LayoutObject{value, name});
+    m.attr(name) = object;
     g_layouts[i] = object.release().ptr();
   }
-  // Layouts that no tensor can have.
-  for (const char* name : {"sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged"})
-    m.attr(name) = LayoutObject{Layout::Opaque, name};
+  // A layout that no tensor can have.
+  m.attr("jagged") = LayoutObject{Layout::Opaque, "jagged"};
   nb::class_<MemoryFormatObject> format(m, "memory_format", nb::is_final(), "The order of dimensions in memory.");
   const auto name_of = [](const MemoryFormatObject& f) {
     const bool plain = f.format == MemoryFormat::Contiguous || f.format == MemoryFormat::Preserve;

@@ -44,7 +44,7 @@ PyObject* retains_gradient(const Tensor& t) { return PyBool_FromLong(retains_gra
 PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(t.is_leaf()); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().is_cpu()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().is_cuda()); }
-PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::Coo); }
+PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::SparseCoo); }
 PyObject* never(const Tensor&) { return Py_NewRef(Py_False); }
 PyObject* output_nr(const Tensor& t) {
   const AutogradMeta* meta = autograd_meta(t);

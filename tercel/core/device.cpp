@@ -41,9 +41,12 @@ Device parse_device(std::string_view text) {
 std::string_view to_string(Layout layout) {
   switch (layout) {
     case Layout::Strided: return "strided";
-    case Layout::Coo: return "sparse_coo";
-    case Layout::Csr: return "sparse_csr";
-    case Layout::Opaque: return "opaque";
+    case Layout::SparseCoo: return "sparse_coo";
+    case Layout::SparseCsr: return "sparse_csr";
+    case Layout::SparseCsc: return "sparse_csc";
+    case Layout::SparseBsr: return "sparse_bsr";
+    case Layout::SparseBsc: return "sparse_bsc";
+    case Layout::Opaque: return "_mkldnn";
   }
   return "unknown";
 }

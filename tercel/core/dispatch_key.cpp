@@ -35,8 +35,11 @@ namespace {
 DispatchKey backend_of(Layout layout, bool cuda) {
   switch (layout) {
     case Layout::Strided: break;
-    case Layout::Coo: return cuda ? DispatchKey::SparseCUDA : DispatchKey::SparseCPU;
-    case Layout::Csr: return cuda ? DispatchKey::SparseCsrCUDA : DispatchKey::SparseCsrCPU;
+    case Layout::SparseCoo: return cuda ? DispatchKey::SparseCUDA : DispatchKey::SparseCPU;
+    case Layout::SparseCsr:
+    case Layout::SparseCsc:
+    case Layout::SparseBsr:
+    case Layout::SparseBsc: return cuda ? DispatchKey::SparseCsrCUDA : DispatchKey::SparseCsrCPU;
     case Layout::Opaque: return cuda ? DispatchKey::MkldnnCUDA : DispatchKey::MkldnnCPU;
   }
   return cuda ? DispatchKey::CUDA : DispatchKey::CPU;

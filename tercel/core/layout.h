@@ -8,9 +8,16 @@
 
 namespace tercel {
 
-/** Opaque is a library's own blocked order, accepted only by ops that support it. */
-enum class Layout : uint8_t { Strided = 0, Coo = 1, Csr = 2, Opaque = 3 };
-constexpr int kNumLayouts = 4;
+/**
+ * Strided tensors have a storage; those of a sparse layout have parts instead (sparse_data.h). Opaque is the order of
+ * prepacked weights, accepted only by ops that support it.
+ */
+enum class Layout : uint8_t { Strided, SparseCoo, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Opaque };
+constexpr int kNumLayouts = 7;
+/** CSR, CSC, BSR or BSC: one dimension's indices are compressed to offsets. */
+constexpr bool is_compressed(Layout layout) { return layout >= Layout::SparseCsr && layout <= Layout::SparseBsc; }
+/** COO or a compressed one. */
+constexpr bool is_sparse(Layout layout) { return layout >= Layout::SparseCoo && layout <= Layout::SparseBsc; }
 /** The name, as in PyTorch without "torch.". */
 TERCEL_API std::string_view to_string(Layout layout);
 /** NotImplementedError "op: not implemented for layout sparse_coo". */

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tercel/core/sparse_data.h"
+
 namespace tercel {
 
 namespace {
@@ -14,6 +16,7 @@ constinit thread_local bool t_inference_mode [[gnu::tls_model("initial-exec")]] 
 }  // namespace detail
 
 AutogradMetaBase::~AutogradMetaBase() = default;
+ExtraMeta::ExtraMeta() = default;
 ExtraMeta::~ExtraMeta() = default;
 
 /** Sets ndim_ sizes and their row-major strides; the flags say "contiguous" from the start. */
@@ -79,6 +82,12 @@ TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes) : TensorImpl(base.
   share_version(base);
 }
 
+/** The elements of `other`; see Note [Sparse tensors]. */
+inline void TensorImpl::share_sparse(const TensorImpl& other) {
+  if (const SparseData* parts = other.sparse()) [[unlikely]]
+    set_sparse(std::make_unique<SparseData>(*parts));
+}
+
 TensorImpl::TensorImpl(const TensorImpl* whole) : TensorImpl(whole->dtype_, whole->device_, size_t{whole->ndim_}) {
   storage_ = whole->storage_;
   const size_t n = ndim_;
@@ -94,6 +103,7 @@ TensorImpl::TensorImpl(const TensorImpl* whole) : TensorImpl(whole->dtype_, whol
   constexpr int kOfGeometry = kContiguous | kDense;
   flags_ = static_cast<uint8_t>((flags_ & ~kOfGeometry) | (whole->flags_ & kOfGeometry));
   share_version(*whole);
+  share_sparse(*whole);
 }
 
 inline void TensorImpl::share_version(const TensorImpl& base) {
@@ -289,14 +299,20 @@ void TensorImpl::set_storage(Storage storage) {
   device_ = storage_->device();
 }
 
-void TensorImpl::set_version_counter(intrusive_ptr<VersionCounter> counter) {
+ExtraMeta& TensorImpl::make_extra() {
   if (!extra()) {
     auto meta = std::make_unique<ExtraMeta>();
     meta->peer = peer();
     extra_.store(reinterpret_cast<uintptr_t>(meta.release()), std::memory_order_relaxed);
   }
-  extra()->version_counter = std::move(counter);
+  return *extra();
 }
+
+void TensorImpl::set_version_counter(intrusive_ptr<VersionCounter> counter) {
+  make_extra().version_counter = std::move(counter);
+}
+
+void TensorImpl::set_sparse(std::unique_ptr<SparseData> parts) { make_extra().sparse = std::move(parts); }
 
 /** Before the storage changes: see Note [Version counters]. */
 void TensorImpl::keep_version() {
@@ -321,6 +337,8 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   device_ = other.device_;
   layout_ = other.layout_;
   storage_offset_ = other.storage_offset_;
+  if (ExtraMeta* meta = extra()) meta->sparse = nullptr;
+  share_sparse(other);
   set_flag(kWrappedNumber, other.flag(kWrappedNumber));
 }
 

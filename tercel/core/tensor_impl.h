@@ -25,6 +25,7 @@
 namespace tercel {
 
 class TensorImpl;
+struct SparseData;
 
 /** Autograd metadata of a tensor; the autograd layer defines its content. */
 class TERCEL_API AutogradMetaBase {
@@ -50,11 +51,16 @@ class TERCEL_API VersionCounter final : public intrusive_ptr_target {
 
 /** Rarely needed metadata. */
 struct TERCEL_API ExtraMeta {
+  ExtraMeta();
   virtual ~ExtraMeta();
+  ExtraMeta(const ExtraMeta&) = delete;
+  ExtraMeta& operator=(const ExtraMeta&) = delete;
   /** Own version counter, used instead of the storage's; may be null. */
   intrusive_ptr<VersionCounter> version_counter;
   /** The tensor's peer; see Note [Peers] in peer.h. */
   void* peer = nullptr;
+  /** The parts of a tensor of a sparse layout; else null. */
+  std::unique_ptr<SparseData> sparse;
 };
 
 /** How a view was made, which decides what in-place ops may do to it. */
@@ -97,6 +103,13 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   bool is_contiguous() const { return flag(kContiguous); }
   bool is_contiguous(MemoryFormat format) const;
   bool is_non_overlapping_and_dense() const { return flag(kDense); }
+
+  /** The parts of a tensor of a sparse layout; null for other layouts, and until they are set. */
+  SparseData* sparse() const {
+    const ExtraMeta* meta = extra();
+    return meta ? meta->sparse.get() : nullptr;
+  }
+  void set_sparse(std::unique_ptr<SparseData> parts);
 
   bool has_storage() const { return storage_.defined(); }
   const Storage& storage() const { return storage_; }
@@ -251,6 +264,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     const uintptr_t word = extra_.load(std::memory_order_relaxed);
     return (word & kPeerTag) == 0 ? reinterpret_cast<ExtraMeta*>(word) : nullptr;
   }
+  ExtraMeta& make_extra();
   void drop_extra();
   bool has_own_version() const {
     const ExtraMeta* meta = extra();
@@ -258,6 +272,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   }
   void set_version_counter(intrusive_ptr<VersionCounter> counter);
   void share_version(const TensorImpl& base);
+  void share_sparse(const TensorImpl& other);
   void keep_version();
   void set_row_major(IntSpan sizes);
   void set_geometry(const int64_t* sizes, const int64_t* strides);

@@ -244,8 +244,8 @@ class Converter {
         // A file that grew meanwhile may have test rows now; detected below.
         if (!is_test || test) {
           (is_test ? test : train)
-              ->write(end - begin, labels.data() + begin, dense.data() + begin * encoder.dense_dim(), nullptr,
-                      keys.data() + begin * encoder.slot_num());
+              ->write({end - begin, labels.data() + begin, dense.data() + begin * encoder.dense_dim(), nullptr,
+                       keys.data() + begin * encoder.slot_num()});
         }
         begin = end;
       }

@@ -16,7 +16,8 @@ namespace tercel::data {
 
 namespace {
 
-constexpr int64_t kJsonVersion = 2;
+constexpr int64_t kJsonVersion = 3;
+constexpr int64_t kOldestJsonVersion = 2;  // slots without weights, no columns
 
 /** Entries of dataset.json besides those that are objects. */
 struct Head {
@@ -116,10 +117,10 @@ void check_version(const Json& json, const std::string& name) {
     return object.is_object() && object.contains(key) ? object.at(std::string(key)) : Json();
   };
   const Json found = entry(json, "version"), made_by = entry(entry(json, kConversion), "tercel_version");
-  if (!found.is_number_integer() || found == kJsonVersion) return;
-  throw_error<DataError>({printable(name), ": expected version ", kJsonVersion, " of the description, which Tercel ",
-                          version(), " reads, found ", dump_json_line(found), " of Tercel ",
-                          made_by.is_string() ? printable(made_by.get<std::string>()) : "unknown"});
+  if (!found.is_number_integer() || (found >= kOldestJsonVersion && found <= kJsonVersion)) return;
+  throw_error<DataError>({printable(name), ": expected version ", kOldestJsonVersion, " or ", kJsonVersion,
+                          " of the description, which Tercel ", version(), " reads, found ", dump_json_line(found),
+                          " of Tercel ", made_by.is_string() ? printable(made_by.get<std::string>()) : "unknown"});
 }
 
 Dataset parse_dataset(std::string_view text, const std::string& name) {

@@ -5,10 +5,22 @@
 #include <string>
 
 #include "tercel/util/export.h"
+#include "tercel/util/span.h"
 
 namespace tercel::data {
 
 struct DataPart;
+
+/** Consecutive rows in memory. */
+struct RowBlock {
+  int64_t rows = 0;
+  const float* labels = nullptr;       // [rows, label_dim]
+  const float* dense = nullptr;        // [rows, dense_dim]
+  const int32_t* nnz = nullptr;        // [rows, slot_num]; null: `hotness` keys in every slot
+  const int64_t* keys = nullptr;       // those of all slots of all rows, one after the other
+  const float* key_weights = nullptr;  // one for each key; null: all are 1
+  Span<const void*> columns = {};      // for each column of the schema, [rows] float or int64_t
+};
 
 struct WriterOptions {
   std::string folder;                  // of the dataset
@@ -27,13 +39,11 @@ class TERCEL_API DatasetWriter {
   virtual ~DatasetWriter();
 
   /**
-   * Appends rows: labels [rows, label_dim], dense [rows, dense_dim], nnz [rows, slot_num] (null: `hotness` keys in
-   * every slot), and the concatenated keys of all slots of all rows. ValueError that names the row for a label that is
-   * neither 0 nor 1 (with binary_labels), a value that is not finite, more keys than the slot's hotness, a key outside
-   * its slot's range or too large for the files; rows before the bad one are written.
+   * Appends rows. ValueError that names the row for a label that is neither 0 nor 1 (with binary_labels), a value that
+   * is not finite, more keys than the slot's hotness, a key outside its slot's range or too large for the files; rows
+   * before the bad one are written.
    */
-  virtual void write(int64_t rows, const float* labels, const float* dense, const int32_t* nnz,
-                     const int64_t* keys) = 0;
+  virtual void write(const RowBlock& block) = 0;
   /** Rows written so far. */
   virtual int64_t rows() const noexcept = 0;
   /** Completes the last file and the list; returns files, rows, sizes and checksums. Nothing can be written after it.

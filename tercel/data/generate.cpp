@@ -145,7 +145,7 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
     for (int64_t done = 0; done < rows;) {
       const int64_t count = std::min(kBatchRows, rows - done);
       model.generate(first + done, count, batch.rows());
-      writer->write(count, batch.labels.data(), batch.dense.data(), nullptr, batch.keys.data());
+      writer->write({count, batch.labels.data(), batch.dense.data(), nullptr, batch.keys.data()});
       score.add(count, batch.labels.data(), batch.logits.data());
       done += count;
       progress(first + done);

@@ -69,6 +69,11 @@ void Schema::check(std::string_view name) const {
                  printable(slot.name), "': ", slot.size, " keys from ", slot.first_key, " on do not fit in 64 bits");
   }
   check_names(name, "slots", names, slot_num());
+  names.clear();
+  for (const Column& column : columns) names.push_back(column.name);
+  TERCEL_CHECK(static_cast<int64_t>(names.size()) <= kMaxDim, ConfigError, name, ": columns: expected at most ",
+               kMaxDim, ", found ", names.size());
+  check_names(name, "columns", names, static_cast<int64_t>(names.size()));
 }
 
 }  // namespace tercel::data

@@ -1,12 +1,14 @@
 // Contents of a row, the same for every format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
 
@@ -22,14 +24,34 @@ struct Slot {
   int64_t size = 0;       // its keys lie in [first_key, first_key + size); 0: any key may occur
   int64_t first_key = 0;  // 0 where size is 0
   int64_t hotness = 1;    // most keys that a row has in this slot (HugeCTR's nnz_per_slot)
+  bool weighted = false;  // each key has a weight, f32
 
   static constexpr auto fields() {
     return std::tuple(Field{"name", &Slot::name, "name of the field", required()},
                       Field{"size", &Slot::size, "number of its keys, 0 if any key may occur", at_least(0)},
                       Field{"first_key", &Slot::first_key, "its smallest key", at_least(0)},
-                      Field{"hotness", &Slot::hotness, "most keys that a row has in it", at_least(1)});
+                      Field{"hotness", &Slot::hotness, "most keys that a row has in it", at_least(1)},
+                      Field{"weighted", &Slot::weighted, "each key has a weight"});
   }
   friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+enum class ColumnType : uint8_t { F32, I64 };
+
+constexpr auto enum_names(ColumnType) {
+  return std::to_array<EnumName<ColumnType>>({{ColumnType::F32, "f32"}, {ColumnType::I64, "i64"}});
+}
+
+/** A further value of each row, such as a weight, a time, a group or an id: not an input of a model. */
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::F32;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"name", &Column::name, "name of the column", required()},
+                      Field{"type", &Column::type, "of its values"});
+  }
+  friend bool operator==(const Column&, const Column&) = default;
 };
 
 /** Content of a row, independent of the file format. */
@@ -39,6 +61,7 @@ struct TERCEL_API Schema {
   std::vector<std::string> label_names;  // label_dim of them, or none
   std::vector<std::string> dense_names;  // dense_dim of them, or none
   std::vector<Slot> slots;
+  std::vector<Column> columns;
 
   int64_t slot_num() const { return static_cast<int64_t>(slots.size()); }
   /** Sum of the slots' hotness: most keys of a row. */
@@ -58,7 +81,8 @@ struct TERCEL_API Schema {
         Field{"label_names", &Schema::label_names, "their names"},
         Field{"dense_dim", &Schema::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim), required()},
         Field{"dense_names", &Schema::dense_names, "their names"},
-        Field{"slots", &Schema::slots, "the categorical fields, in the order of the files"});
+        Field{"slots", &Schema::slots, "the categorical fields, in the order of the files"},
+        Field{"columns", &Schema::columns, "further values of a row"});
   }
   friend bool operator==(const Schema&, const Schema&) = default;
 };

@@ -38,9 +38,12 @@ TEST(Device, Kinds) {
 
 TEST(Layout, Names) {
   EXPECT_EQ(to_string(Layout::Strided), "strided");
-  EXPECT_EQ(to_string(Layout::Coo), "sparse_coo");
-  EXPECT_EQ(to_string(Layout::Csr), "sparse_csr");
-  EXPECT_EQ(to_string(Layout::Opaque), "opaque");
+  EXPECT_EQ(to_string(Layout::SparseCoo), "sparse_coo");
+  EXPECT_EQ(to_string(Layout::SparseCsr), "sparse_csr");
+  EXPECT_EQ(to_string(Layout::SparseCsc), "sparse_csc");
+  EXPECT_EQ(to_string(Layout::SparseBsr), "sparse_bsr");
+  EXPECT_EQ(to_string(Layout::SparseBsc), "sparse_bsc");
+  EXPECT_EQ(to_string(Layout::Opaque), "_mkldnn");
   EXPECT_EQ(to_string(MemoryFormat::Contiguous), "contiguous");
   EXPECT_EQ(to_string(MemoryFormat::Preserve), "preserve");
   EXPECT_EQ(to_string(MemoryFormat::ChannelsLast), "channels_last");

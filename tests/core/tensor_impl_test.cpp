@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tercel/core/sparse_data.h"
 #include "tercel/core/tensor.h"
 #include "tercel/util/error.h"
 #include "tests/support/errors.h"
@@ -116,14 +117,32 @@ TEST(TensorImpl, WithoutStorage) {
 }
 
 TEST(TensorImpl, OfAnotherLayoutHasNoAddress) {
-  const Tensor t(make_intrusive<TensorImpl>(kInt64, kCpu, IntSpan{2, 3}, Layout::Coo));
-  EXPECT_EQ(t.layout(), Layout::Coo);
+  const Tensor t(make_intrusive<TensorImpl>(kInt64, kCpu, IntSpan{2, 3}, Layout::SparseCoo));
+  EXPECT_EQ(t.layout(), Layout::SparseCoo);
   EXPECT_EQ(t.sizes(), (V{2, 3}));
   EXPECT_FALSE(t.has_storage());
   EXPECT_THROW(t.data_ptr(), NotImplementedError);
   EXPECT_THROW(t.data<int64_t>(), NotImplementedError);
   EXPECT_THROW(check_strided("op", t), NotImplementedError);
-  EXPECT_EQ(t.impl().shallow_copy(false, true)->layout(), Layout::Coo);
+  EXPECT_EQ(t.impl().shallow_copy(false, true)->layout(), Layout::SparseCoo);
+}
+
+TEST(TensorImpl, CopiesShareThePartsOfASparseTensor) {
+  const auto t = make_intrusive<TensorImpl>(kInt64, kCpu, IntSpan{2, 3}, Layout::SparseCoo);
+  EXPECT_EQ(t->sparse(), nullptr);
+  t->set_sparse(std::make_unique<SparseData>(
+      SparseData{.indices = empty({2, 4}, kInt64), .values = empty({4}, kInt64), .sparse_dim = 2}));
+  const auto copy = t->shallow_copy(true, true);
+  ASSERT_NE(copy->sparse(), nullptr);
+  EXPECT_NE(copy->sparse(), t->sparse());
+  EXPECT_TRUE(copy->sparse()->values.is_same(t->sparse()->values));
+  t->sparse()->coalesced = true;
+  EXPECT_FALSE(copy->sparse()->coalesced);
+  const auto other = make_intrusive<TensorImpl>(kFloat32, kCpu, IntSpan{1});
+  copy->shallow_copy_from(*other);
+  EXPECT_EQ(copy->sparse(), nullptr);
+  copy->shallow_copy_from(*t);
+  EXPECT_TRUE(copy->sparse()->coalesced);
 }
 
 TEST(TensorImpl, WeakHandleKeepsNoStorage) {

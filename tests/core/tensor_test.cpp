@@ -196,7 +196,7 @@ TEST(Empty, OutOfMemorySaysWhatFor) {
 
 TEST(Empty, RefusesOptions) {
   TensorOptions options;
-  options.layout = Layout::Coo;
+  options.layout = Layout::SparseCoo;
   EXPECT_EQ(message_of<NotImplementedError>([&] { empty({1}, options); }),
             "empty: a tensor of layout sparse_coo cannot be created this way");
   EXPECT_EQ(message_of<RuntimeError>([] { empty({1}, ScalarType::Undefined); }), "empty: dtype is undefined");

@@ -76,7 +76,7 @@ TEST(BatchReader, ReadsWhatTheWriterWrote) {
   Dataset dataset;
   dataset.format = norm_format();
   const auto writer = dataset.format->create_writer(schema, options);
-  writer->write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
+  writer->write({rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data()});
   dataset.schema = schema;
   dataset.train = writer->finish();
   save_dataset(dataset, folder.path());

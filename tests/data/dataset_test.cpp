@@ -31,7 +31,7 @@ Dataset make_full(const TemporaryFolder& folder) {
     options.file_list = std::string(to_string(part)) + ".txt";
     options.rows_per_file = 20;
     const auto writer = dataset.format->create_writer(dataset.schema, options);
-    writer->write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
+    writer->write({rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data()});
     (part == PartName::Train ? dataset.train : dataset.test) = writer->finish();
   }
   dataset.train.truth = PlantedTruth{0.8, 0.45};
@@ -92,6 +92,25 @@ TEST(Dataset, OptionalEntriesMayBeMissing) {
   expect_equal(load_dataset(folder.path()), dataset);
 }
 
+TEST(Dataset, DescribesWeightsOfKeysAndColumns) {
+  const TemporaryFolder folder;
+  const Dataset plain = make_full(folder);
+  const std::string json = dataset_to_json(plain);
+  std::string version_2 = replaced(json, "\"version\": 3", "\"version\": 2");
+  for (const char* added : {",\n        \"weighted\": false", ",\n    \"columns\": []"})
+    for (size_t at; (at = version_2.find(added)) != std::string::npos;) version_2.erase(at, std::string(added).size());
+  EXPECT_LT(version_2.size(), json.size() - 60);
+  expect_equal(dataset_from_json(version_2, "x.json"), plain);
+
+  Dataset dataset = plain;
+  dataset.schema.slots[1].weighted = true;
+  dataset.schema.columns = {{"weight", ColumnType::F32}, {"time", ColumnType::I64}};
+  const Schema read = dataset_from_json(dataset_to_json(dataset), "x.json").schema;
+  EXPECT_EQ(read, dataset.schema);
+  dataset.schema.columns[0].name = "time";
+  TERCEL_EXPECT_THROW(dataset.schema.check("x"), ConfigError, "x: columns: the name 'time' occurs twice");
+}
+
 TEST(Dataset, SchemaKnowsItsKeys) {
   Schema schema = make_schema(0, {1, 2}, 10);
   EXPECT_EQ(schema.slots[1].first_key, 10);
@@ -142,9 +161,9 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   refused("{}", "option 'version': expected an integer, found nothing");
   refused(good.substr(0, good.size() / 2), "x.json: line ");
   refused(replaced(good, "\"norm\"", "\"parquet\""), "x.json: format: unknown format 'parquet'");
-  const std::string later = replaced(good, "\"version\": 2", "\"version\": 3, \"compression\": \"zstd\"");
-  const std::string versions = "x.json: expected version 2 of the description, which Tercel " + std::string(version()) +
-                               " reads, found 3 of Tercel ";
+  const std::string later = replaced(good, "\"version\": 3", "\"version\": 4, \"compression\": \"zstd\"");
+  const std::string versions = "x.json: expected version 2 or 3 of the description, which Tercel " +
+                               std::string(version()) + " reads, found 4 of Tercel ";
   refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"tercel_version\": \"9.8.7\""),
           (versions + "9.8.7").c_str());
   refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"made_by\": 5"), (versions + "unknown").c_str());

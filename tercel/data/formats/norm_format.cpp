@@ -45,6 +45,7 @@ class NormFormat final : public DatasetFormat {
 
   std::unique_ptr<DatasetWriter> create_writer(const Schema& schema, const WriterOptions& options) const override {
     schema.check(name());
+    const NormLayout layout(schema, options_, options.binary_labels);
     check_writable(schema);
     return std::make_unique<NormWriter>(schema, options_, options);
   }

@@ -24,7 +24,15 @@ NormLayout::NormLayout(const Schema& schema, const NormOptions& norm_options, bo
     : options(norm_options),
       rules(schema, binary_labels, max_key(norm_options.key_type), inputs),
       min_record_bytes(record_bytes(0)),
-      max_record_bytes(record_bytes(schema.max_nnz())) {}
+      max_record_bytes(record_bytes(schema.max_nnz())) {
+  for (const Slot& slot : schema.slots)
+    TERCEL_CHECK(!slot.weighted, ConfigError, "norm: slot '", printable(slot.name),
+                 "': expected keys without weights, which the files cannot hold, found keys with weights");
+  TERCEL_CHECK(schema.columns.empty(), ConfigError,
+               "norm: expected no columns besides labels, dense values and keys, which are all that the files hold, "
+               "found '",
+               printable(schema.columns[0].name), "'");
+}
 
 int64_t read_norm_header(const RandomAccessFile& file, const NormLayout& layout) {
   std::byte bytes[sizeof(NormHeader) + 5];

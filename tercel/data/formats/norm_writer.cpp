@@ -211,10 +211,13 @@ NormWriter::~NormWriter() {
 
 int64_t NormWriter::rows() const noexcept { return state_->rows; }
 
-void NormWriter::write(int64_t rows, const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys) {
+void NormWriter::write(const RowBlock& block) {
   State& state = *state_;
   TERCEL_CHECK(!state.finished && !state.broken, ValueError, "norm: write after finish() or after an error");
-  for (int64_t row = 0; row < rows; ++row) {
+  const float *labels = block.labels, *dense = block.dense;
+  const int32_t* nnz = block.nnz;
+  const int64_t* keys = block.keys;
+  for (int64_t row = 0; row < block.rows; ++row) {
     const int64_t num_keys = state.check_row(labels, dense, nnz, keys);
     state.broken = true;
     if (!state.file) state.open_file();

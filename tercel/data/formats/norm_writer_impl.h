@@ -16,7 +16,7 @@ class NormWriter final : public DatasetWriter {
   NormWriter(const NormWriter&) = delete;
   NormWriter& operator=(const NormWriter&) = delete;
 
-  void write(int64_t rows, const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys) override;
+  void write(const RowBlock& block) override;
   int64_t rows() const noexcept override;
   DataPart finish() override;
 

@@ -32,7 +32,7 @@ Make written(const std::function<std::shared_ptr<const DatasetFormat>()>& format
     options.folder = folder.path();
     options.rows_per_file = rows.count / 3 + 1;
     const auto writer = dataset.format->create_writer(schema, options);
-    writer->write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
+    writer->write({rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data()});
     EXPECT_EQ(writer->rows(), rows.count);
     dataset.train = writer->finish();
     EXPECT_EQ(dataset.train.files.size(), 3u);

@@ -32,7 +32,7 @@ std::unique_ptr<DatasetWriter> make_writer(const Schema& schema, const Temporary
 }
 
 void write_rows(DatasetWriter& writer, const Rows& rows) {
-  writer.write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
+  writer.write({rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data()});
 }
 
 std::string hex(const std::string& bytes) {
@@ -45,6 +45,19 @@ std::string hex(const std::string& bytes) {
   return out;
 }
 
+TEST(NormWriter, RefusesWhatTheFilesCannotHold) {
+  const TemporaryFolder folder;
+  Schema schema = make_schema(2, {1, 2}, 0);
+  schema.slots[1].weighted = true;
+  TERCEL_EXPECT_THROW(make_writer(schema, folder, KeyType::I64, CheckMode::Sum, 10), ConfigError,
+                      "norm: slot 's1': expected keys without weights");
+  schema.slots[1].weighted = false;
+  schema.columns = {{"time", ColumnType::I64}};
+  TERCEL_EXPECT_THROW(make_writer(schema, folder, KeyType::I64, CheckMode::Sum, 10), ConfigError,
+                      "norm: expected no columns besides labels, dense values and keys, which are all that the files "
+                      "hold, found 'time'");
+}
+
 // One row by hand: label 1, dense 0.5 and -2, slots {7} and {300, 2}.
 TEST(NormWriter, BytesAreThoseOfTheFormat) {
   Schema schema = make_schema(2, {1, 2}, 0);
@@ -55,7 +68,7 @@ TEST(NormWriter, BytesAreThoseOfTheFormat) {
   const auto written = [&](KeyType key_type, CheckMode mode) {
     const TemporaryFolder folder;
     const auto writer = make_writer(schema, folder, key_type, mode, 10);
-    writer->write(1, &label, dense, nnz, keys);
+    writer->write({1, &label, dense, nnz, keys});
     writer->finish();
     return hex(folder.get("train/part-0.data"));
   };
@@ -155,7 +168,7 @@ TEST(NormWriter, NullCountsMeanFullSlots) {
   const Rows rows = make_rows(schema, 5, false);
   const TemporaryFolder folder;
   const auto writer = make_writer(schema, folder, KeyType::I64, CheckMode::None, 10);
-  writer->write(5, rows.labels.data(), rows.dense.data(), nullptr, rows.keys.data());
+  writer->write({5, rows.labels.data(), rows.dense.data(), nullptr, rows.keys.data()});
   writer->finish();
   EXPECT_EQ(folder.get("train/part-0.data"), encode_file(schema, rows, KeyType::I64, CheckMode::None, 0, 5));
 }
@@ -165,9 +178,9 @@ TEST(NormWriter, BadRowsAreRefusedByNumberAndLeaveTheFileWhole) {
   const Rows good = make_rows(schema, 1, false);
   const TemporaryFolder folder;
   const auto writer = make_writer(schema, folder, KeyType::U32, CheckMode::Sum, 10);
-  writer->write(1, good.labels.data(), good.dense.data(), good.nnz.data(), good.keys.data());
+  writer->write({1, good.labels.data(), good.dense.data(), good.nnz.data(), good.keys.data()});
   const auto write = [&](float label, float dense, std::vector<int32_t> nnz, std::vector<int64_t> keys) {
-    writer->write(1, &label, &dense, nnz.data(), keys.data());
+    writer->write({1, &label, &dense, nnz.data(), keys.data()});
   };
   TERCEL_EXPECT_THROW(write(0.5f, 0, {1, 0}, {1}), ValueError, "norm: row 1: expected label 0 to be 0 or 1, found 0.5");
   TERCEL_EXPECT_THROW(write(1, std::nanf(""), {1, 0}, {1}), ValueError,
@@ -188,7 +201,7 @@ TEST(NormWriter, BadRowsAreRefusedByNumberAndLeaveTheFileWhole) {
   const auto narrow = make_writer(unknown, other, KeyType::U32, CheckMode::Sum, 10);
   const float label = 0;
   const int64_t large = int64_t{1} << 32;
-  TERCEL_EXPECT_THROW(narrow->write(1, &label, nullptr, nullptr, &large), ValueError,
+  TERCEL_EXPECT_THROW(narrow->write({1, &label, nullptr, nullptr, &large}), ValueError,
                       "expected a key from 0 to 4294967295 in slot 0 ('s0'), found 4294967296");
 }
 

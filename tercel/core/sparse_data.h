@@ -1,0 +1,28 @@
+// The parts of a tensor of a sparse layout.
+//
+// Note [Sparse tensors]
+// A tensor of a sparse layout is a TensorImpl with sizes and a dtype but without a storage; its elements are in parts,
+// which are strided tensors. Copies that share elements (detach(), views of all of a tensor) share the parts, and a
+// replaced part is replaced in one of them only, as in PyTorch. Whoever changes elements bumps the version of the
+// tensor, which has a counter of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+struct SparseData {
+  /** COO: [sparse_dim, nnz] int64. Compressed layouts: the offsets, [*batch, rows (or columns, blocks) + 1]. */
+  Tensor indices;
+  /** Compressed layouts: [*batch, nnz], the index in the other dimension. COO: undefined. */
+  Tensor plain_indices = {};
+  /** COO: [nnz, *dense sizes]. CSR, CSC: [*batch, nnz, *dense sizes]. BSR, BSC: [*batch, nnz, *block, *dense sizes]. */
+  Tensor values;
+  int64_t sparse_dim = 0;  ///< 2 in compressed layouts
+  int64_t dense_dim = 0;
+  bool coalesced = false;  ///< COO: known to be sorted in row-major order, without duplicates
+};
+
+}  // namespace tercel
