@@ -148,7 +148,7 @@ inline data::Dataset plain_dataset(const TemporaryFolder& root, int64_t rows, co
     for (int64_t r = 0; r < rows; ++r) {
       const float y = label(r), x = value(r);
       const int64_t key = r % 4;
-      writer->write(1, &y, &x, nullptr, &key);
+      writer->write({1, &y, &x, nullptr, &key});
     }
     return writer->finish();
   };

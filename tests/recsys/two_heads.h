@@ -31,7 +31,7 @@ inline data::Dataset two_labels_dataset(const std::string& folder, int64_t rows)
       const int64_t n = (r + seed) * 7919 % 10007, key = n % 10;
       const float dense[] = {static_cast<float>(n % 101) / 50 - 1.01f, static_cast<float>(n % 37) / 18 - 1.01f};
       const float labels[] = {dense[0] + dense[1] > 0 ? 1.0f : 0.0f, key % 2 == 1 ? 1.0f : 0.0f};
-      writer->write(1, labels, dense, nullptr, &key);
+      writer->write({1, labels, dense, nullptr, &key});
     }
     return writer->finish();
   };
