@@ -4,8 +4,13 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/lookup_impl.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/reduce/differences.h"
+#include "tercel/ops/reduce/segment_reduce.h"
+#include "tercel/ops/views/flip_roll_repeat.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -30,14 +35,31 @@ Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_
   return lookup;
 }
 
+/** Weights [n] of keys divided by the sum of their bag, if that is not 0. */
+Tensor divide_by_bag(const Tensor& key_weights, const Tensor& row_offsets) {
+  const Tensor offsets = to(row_offsets, kInt64);
+  const Tensor sums = segment_reduce(key_weights, "sum", Tensor(), Tensor(), offsets);
+  return div(key_weights, repeat_interleave(masked_fill(sums, eq(sums, 0), 1), diff(offsets)));
+}
+
 }  // namespace
 
 Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Tensor& row_offsets, int64_t slots,
-                             BagMode mode) {
-  check_table("batched_embedding_bag", weight);
+                             BagMode mode, const Tensor& key_weights) {
+  constexpr const char* kOp = "batched_embedding_bag";
+  check_table(kOp, weight);
   Lookup lookup = make_batched_lookup(keys, row_offsets, slots, mode);
+  Tensor weights = key_weights;
+  if (weights.defined()) {
+    check_strided(kOp, weights, "key_weights");
+    TERCEL_CHECK(weights.dim() == 1 && weights.numel() == keys.numel() && weights.dtype() == weight.dtype(),
+                 RuntimeError, kOp, ": expected key_weights [", keys.numel(), "] of dtype ", weight.dtype(),
+                 " but got ", describe(weights));
+    if (lookup.mean) weights = divide_by_bag(weights, lookup.offsets);
+    lookup.mean = false;
+  }
   const int64_t batch = lookup.bags / slots;
-  return look_up("BatchedEmbeddingBagBackward0", weight, std::move(lookup), {}, TableGradient::RowsOfIndices, -1,
+  return look_up("BatchedEmbeddingBagBackward0", weight, std::move(lookup), weights, TableGradient::RowsOfIndices, -1,
                  {batch, slots, weight.size(1)});
 }
 

@@ -57,7 +57,8 @@ Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Spa
   const EmbeddingTable& table = *tables_[l.table];
   const data::SparseBatch& input = batch.input(l.input);
   try {
-    return batched_embedding_bag(table.weight(), rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner);
+    return batched_embedding_bag(table.weight(), rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner,
+                                 input.key_weights);
   } catch (const IndexError&) {
     table.refuse_keys(input.keys);
     throw;

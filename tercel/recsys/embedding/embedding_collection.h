@@ -14,7 +14,10 @@
 
 namespace tercel::recsys {
 
-/** A sparse input, read from a table: the vectors of a slot's keys are combined. */
+/**
+ * A sparse input, read from a table: the vectors of a slot's keys, times the keys' weights if the input has any, are
+ * combined.
+ */
 struct Lookup {
   std::string name;  ///< of the layer
   size_t table = 0;  ///< its number in the collection

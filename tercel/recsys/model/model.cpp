@@ -105,6 +105,11 @@ void check_batch(const data::Batch& batch, const data::Schema& schema, Span<data
                  RuntimeError, "model: expected keys [nnz] and row offsets [", batch.rows * expected.slot_num + 1,
                  "] of the ", expected.slot_num, " slots of input '", printable(expected.name), "', found ",
                  describe(input.keys), " and ", describe(input.row_offsets), " of ", input.slot_num);
+    TERCEL_CHECK(
+        !input.key_weights.defined() || (input.key_weights.dim() == 1 && input.key_weights.is_floating_point() &&
+                                         input.key_weights.numel() == input.keys.numel()),
+        RuntimeError, "model: expected key weights [", input.keys.numel(), "] of input '", printable(expected.name),
+        "', found ", describe(input.key_weights));
   }
 }
 

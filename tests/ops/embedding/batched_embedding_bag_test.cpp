@@ -42,6 +42,40 @@ TEST(BatchedEmbeddingBag, GradientOfRowsIsTheIncomingOneUnlessOthersHaveIt) {
   EXPECT_EQ(values_of(g.values), values_of(factor));
 }
 
+TEST(BatchedEmbeddingBag, KeysMayHaveWeights) {
+  Tensor table = random_table(10, 3);
+  table.requires_grad_();
+  // The weights of the third bag cancel, the second has no keys.
+  const Tensor keys = int_tensor({3, 1, 3, 9, 2}), offsets = int_tensor({0, 2, 2, 4, 5});
+  const Tensor weights = make({5}, kFloat32, {0.5, 2, 1, -1, 0});
+  const Tensor incoming = random({2, 2, 3}, kFloat32, -1, 1, 1);
+  for (const BagMode mode : {BagMode::Sum, BagMode::Mean}) {
+    const Tensor out = batched_embedding_bag(table, keys, offsets, 2, mode, weights);
+    const std::vector<double> found = values_of(out), rows = values_of(table);
+    const std::vector<double> scale = mode == BagMode::Sum ? std::vector<double>{0.5, 2, 1, -1, 0}
+                                                           : std::vector<double>{0.5 / 2.5, 2 / 2.5, 1, -1, 0};
+    for (size_t c = 0; c < 3; ++c) {
+      EXPECT_NEAR(found[c], scale[0] * rows[9 + c] + scale[1] * rows[3 + c], 1e-6);
+      EXPECT_EQ(found[3 + c], 0);
+      EXPECT_NEAR(found[6 + c], scale[2] * rows[9 + c] + scale[3] * rows[27 + c], 1e-6);
+      EXPECT_EQ(found[9 + c], 0);
+    }
+    const Gradient g = grad(Span<Tensor>(&out, 1), Span<Tensor>(&table, 1), Span<Tensor>(&incoming, 1))[0];
+    ASSERT_TRUE(g.is_rows());
+    EXPECT_EQ(g.rows.data_ptr(), keys.data_ptr());
+    EXPECT_FALSE(g.sources.defined());
+    const size_t bag_of[] = {0, 0, 2, 2, 3};
+    for (size_t i = 0; i < 5; ++i)
+      for (size_t c = 0; c < 3; ++c)
+        EXPECT_NEAR(values_of(g.values)[3 * i + c], scale[i] * values_of(incoming)[3 * bag_of[i] + c], 1e-6);
+  }
+  TERCEL_EXPECT_THROW(batched_embedding_bag(table, keys, offsets, 2, BagMode::Sum, make({2}, kFloat32, {1, 2})),
+                      RuntimeError, "batched_embedding_bag: expected key_weights [5] of dtype float32 but got");
+  TERCEL_EXPECT_THROW(
+      batched_embedding_bag(table, keys, offsets, 2, BagMode::Sum, make({5}, kFloat64, {1, 2, 3, 4, 5})), RuntimeError,
+      "batched_embedding_bag: expected key_weights [5] of dtype float32 but got");
+}
+
 // The keys of a bag share one value.
 TEST(BatchedEmbeddingBag, GradientsHaveAValueForEachBag) {
   const Tensor keys = int_tensor({3, 1, 3, 9, 2}), offsets = int_tensor({0, 2, 2, 3, 5});

@@ -70,6 +70,27 @@ TEST(EmbeddingCollection, AGradientThatIsNotOfRows) {
                       "embedding table 't': it has rows already");
 }
 
+TEST(EmbeddingCollection, WeightsOfKeysScaleTheirVectors) {
+  EmbeddingCollection all;
+  all.add_lookup({"x", all.add_table(table_of("t", 10, 10, 3), options_of(Rule::Sgd)), "a", BagMode::Sum, 2});
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
+  const std::vector<double> before = values_of(all.tables()[0]->weight());
+  data::Batch batch = two_inputs();
+  batch.sparse[0].key_weights = make({6}, kFloat32, {1, 0.5, -2, 3, 1, 0.25});
+  std::vector<Tensor> rows;
+  all.find_rows(batch, NewKeys::Insert, rows);
+  const Tensor vectors = all.look_up(0, batch, rows);
+  EXPECT_NEAR(values_of(vectors)[0], before[0] + 0.5 * before[2 * 3], 1e-6);
+  EXPECT_NEAR(values_of(vectors)[6], -2 * before[2 * 3], 1e-6);
+  sum(vectors).backward();
+  all.update(0.1, 1);
+  // Key 12 occurs with weights 0.5 and -2, key 19 with 0.25, key 11 never.
+  const std::vector<double> after = values_of(all.tables()[0]->weight());
+  EXPECT_NEAR(after[2 * 3] - before[2 * 3], -0.1 * (0.5 - 2), 1e-6);
+  EXPECT_NEAR(after[9 * 3] - before[9 * 3], -0.1 * 0.25, 1e-6);
+  EXPECT_EQ(after[3], before[3]);
+}
+
 TEST(EmbeddingCollection, TwoLookupsTrainOneTable) {
   constexpr int64_t kFirst = 10, kRows = 10, kDim = 3;
   EmbeddingCollection all;
