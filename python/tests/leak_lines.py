@@ -58,7 +58,7 @@ with tc.data.open_dataset(clicks).batches(batch_size=7, epochs=2) as r: b = next
 with tc.data.open_dataset(clicks).batches("test") as r: r.seek(r.position), r.rewind(), list(r), list(r), r.options, r.schema, r.epoch_rows, r.epoch_batches
 r = tc.data.open_dataset(clicks).batches(); r.part, r.closed, r.close(), tc.data.BatchReader(tc.data.Dataset(clicks))
 l = tc.data.Dataset(clicks).train.files[0].path; open(path + "/l", "w").write("1\n" + l); tc.data.open_files("norm", train_list=path + "/l", dense_dim=4, nnz_per_slot=[1] * 5, key_type="i64")
-tc.data.Slot("a"), tc.data.Schema(1, 0, (), (), (), 0), tc.data.DataFile("a", 1, "", 1), tc.data.DataPart("a", 1, 1, (), None), tc.data.ReaderPosition(0, 0, 1)
+tc.data.Slot("a"), tc.data.Column("a"), tc.data.Schema(1, 0, (), (), (), 0), tc.data.DataFile("a", 1, "", 1), tc.data.DataPart("a", 1, 1, (), None), tc.data.ReaderPosition(0, 0, 1)
 tc.data.Batch(0, 0, 0, 0, 0, x, x, [("a", 1, 0, "sample_major", True, v, v, None)], [("c", v)]), tc.data.SparseBatch("a", 1, 0, "sample_major", False, v, v, None)
 tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: None), tc.data.GenerateResult, tc.data.ConvertResult
 open(path + "/c.csv", "w").write("y,x\n" + "1,2\n0,3\n" * 9); tc.data.convert_csv(path + "/c.csv", path + "/c", label="y", dense=["x"], replace=True)

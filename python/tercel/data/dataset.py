@@ -12,20 +12,29 @@ if TYPE_CHECKING:
 
     from tercel._C import _FilesOptions, _ReaderOptions
 
-__all__ = ["DataFile", "DataPart", "Dataset", "Schema", "Slot", "open_dataset", "open_files"]
+__all__ = ["Column", "DataFile", "DataPart", "Dataset", "Schema", "Slot", "open_dataset", "open_files"]
 
 
 @dataclass(frozen=True)
 class Slot:
     """
     A categorical field. Its keys are `first_key` to `first_key + size - 1`, or any if `size` is 0; a row has at most
-    `hotness` of them.
+    `hotness` of them, each with a weight if it is `weighted`.
     """
 
     name: str
     size: int = 0
     first_key: int = 0
     hotness: int = 1
+    weighted: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A further value of each row, such as a time or a group: no input of a model. The type is "f32" or "i64"."""
+
+    name: str
+    type: str = "f32"
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class Schema:
     dense_names: Tuple[str, ...]
     slots: Tuple[Slot, ...]
     num_keys: int
+    columns: Tuple[Column, ...] = ()
 
     @property
     def slot_size_array(self) -> List[int]:
@@ -53,11 +63,13 @@ class Schema:
         for name in ("label_names", "dense_names"):
             values[name] = tuple(values[name])
         values["slots"] = tuple(Slot(**slot) for slot in values["slots"])
+        values["columns"] = tuple(Column(**column) for column in values["columns"])
         return cls(**values)
 
     def _values(self) -> Dict[str, Any]:
         """As the library reads it."""
-        return {**vars(self), "slots": [vars(slot) for slot in self.slots]}
+        return {**vars(self), "slots": [vars(slot) for slot in self.slots],
+                "columns": [vars(column) for column in self.columns]}
 
 
 @dataclass(frozen=True)
