@@ -53,7 +53,7 @@ Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Ten
   if (weights.defined()) {
     check_strided(kOp, weights, "key_weights");
     TERCEL_CHECK(weights.dim() == 1 && weights.numel() == keys.numel() && weights.dtype() == weight.dtype(),
-                 RuntimeError, kOp, ": expected key_weights [", keys.numel(), "] of dtype ", weight.dtype(),
+                 RuntimeError, kOp, ": expected key_weights [", keys.numel(), "] of dtype ", to_string(weight.dtype()),
                  " but got ", describe(weights));
     if (lookup.mean) weights = divide_by_bag(weights, lookup.offsets);
     lookup.mean = false;
