@@ -2,16 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "tercel/core/sparse_data.h"
 #include "tercel/data/batch_reader.h"
-#include "tests/data/memory_format.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
+#include "tests/support/failing_allocator.h"
 
 namespace tercel::data::test {
 namespace {
+
+Tensor put(std::initializer_list<int64_t> elements) {
+  Tensor t = empty({static_cast<int64_t>(elements.size())}, kInt64);
+  std::copy(elements.begin(), elements.end(), t.data<int64_t>());
+  return t;
+}
 
 /** The first batch, of 8 rows, of rows with slots of up to 2 and 3 keys in [0, 200). */
 Batch first_batch(ReaderOptions options = {}) {
@@ -63,11 +72,6 @@ TEST(CsrTensor, SharesRowOffsetsAndKeys) {
 TEST(CsrTensor, IsTheSumOfABag) {
   SparseBatch batch;
   batch.slot_num = 1;
-  const auto put = [](std::initializer_list<int64_t> elements) {
-    Tensor t = empty({static_cast<int64_t>(elements.size())}, kInt64);
-    std::copy(elements.begin(), elements.end(), t.data<int64_t>());
-    return t;
-  };
   batch.row_offsets = put({0, 3, 3, 4});
   batch.keys = put({2, 0, 2, 1});
   using Matrix = std::vector<std::vector<float>>;
@@ -100,14 +104,37 @@ TEST(CsrTensor, HasItsOwnVersion) {
 
 TEST(CsrTensor, RefusesKeysOutsideItsColumns) {
   SparseBatch batch = first_batch().sparse[0];
-  batch.name = "clicks";
   const int64_t last = batch.keys.numel() - 1;
   batch.keys.data<int64_t>()[last] = 200;
   TERCEL_EXPECT_THROW(csr_tensor(batch, 200), IndexError,
-                      "csr_tensor: expected keys in [0, 200), but key " + std::to_string(last) + " of 'clicks' is 200");
+                      "csr_tensor: expected keys in [0, 200), but key number " + std::to_string(last) + " is 200");
   batch.keys.data<int64_t>()[last] = -1;
   TERCEL_EXPECT_THROW(csr_tensor(batch, 200), IndexError, "is -1");
+}
+
+TEST(CsrTensor, RefusesRowOffsetsThatLeaveTheKeys) {
+  const Tensor keys = put({1, 2, 3}), none;
+  EXPECT_EQ(csr_tensor(put({0, 2, 2, 3}), keys, none, 4).sizes(), IntSpan({3, 4}));
+  TERCEL_EXPECT_THROW(csr_tensor(put({0, 2}), keys, none, 4), IndexError,
+                      "csr_tensor: expected row offsets from 0 to 3, the number of keys, but they are from 0 to 2");
+  TERCEL_EXPECT_THROW(csr_tensor(put({1, 3}), keys, none, 4), IndexError, "from 1 to 3");
+  TERCEL_EXPECT_THROW(csr_tensor(put({0, 5, 2, 3}), keys, none, 4), IndexError,
+                      "csr_tensor: expected row offsets that do not fall, but number 1 is 5, and the next one 2");
+  TERCEL_EXPECT_THROW(csr_tensor(put({}), keys, none, 4), RuntimeError, "csr_tensor: expected row_offsets [bags + 1]");
+}
+
+TEST(CsrTensor, RefusesOtherTensors) {
+  const Tensor offsets = put({0, 2}), keys = put({1, 1}), none;
   TERCEL_EXPECT_THROW(csr_tensor(SparseBatch(), 2), RuntimeError, "csr_tensor: expected a tensor for argument");
+  TERCEL_EXPECT_THROW(csr_tensor(offsets, empty({2}, kInt32), none, 2), RuntimeError,
+                      "csr_tensor: expected row offsets of the keys' int32, but they are int64");
+  TERCEL_EXPECT_THROW(csr_tensor(offsets, empty({1, 2}, kInt64), none, 2), RuntimeError, "csr_tensor: expected keys");
+  TERCEL_EXPECT_THROW(csr_tensor(offsets, keys, empty({3}, kFloat32), 2), RuntimeError,
+                      "csr_tensor: expected a weight for each of 2 keys, but got 3");
+  TERCEL_EXPECT_THROW(csr_tensor(empty({1}, kUInt32), empty({0}, kUInt32), none, 2), NotImplementedError, "uint32");
+  tercel::test::HostAllocator device(kCuda);
+  const tercel::test::ScopedAllocator scope(device, DeviceType::Cuda);
+  TERCEL_EXPECT_THROW(csr_tensor(offsets, empty({2}, {kInt64, kCuda}), none, 2), RuntimeError, "on cpu");
 }
 
 TEST(CsrTensor, NoKeys) {

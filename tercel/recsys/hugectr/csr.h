@@ -23,10 +23,12 @@ TERCEL_API void check_csr_sizes(int64_t num_rows, int64_t max_value_size, uint64
 /**
  * Each row begins with new_row(); a last new_row() closes the array. Values of row r are then value[row_offset[r]] to
  * value[row_offset[r + 1] - 1]. What goes beyond the memory is an IndexError, "CSR out of bound", and changes nothing.
- * T is the type of values and of offsets. On the host: HostAllocator or CudaHostAllocator.
+ * T is the type of values and of offsets.
  */
 template <std::integral T, BufferAllocator A = HostAllocator>
 class CSR {
+  static_assert(A::kHostAccess, "rows are built on the host");
+
  public:
   /** Memory for num_rows rows of max_value_size values together. ValueError if T cannot count them; OutOfMemoryError.
    */

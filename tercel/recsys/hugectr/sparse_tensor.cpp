@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tercel/data/batch.h"
+#include "tercel/data/csr_tensor.h"
 #include "tercel/util/error.h"
 
 namespace tercel::recsys::hugectr {
@@ -62,6 +63,12 @@ int64_t SparseTensorBag::nnz() const {
   TERCEL_CHECK(*nnz_ >= 0 && *nnz_ <= max_nnz(), RuntimeError, "SparseTensor: expected a number of values in [0, ",
                max_nnz(), "], but the counter is ", *nnz_);
   return *nnz_;
+}
+
+Tensor SparseTensorBag::csr_tensor(int64_t num_keys) const {
+  const Tensor& all = values_.tensor();
+  const Tensor keys(make_intrusive<TensorImpl>(all.impl(), IntSpan({nnz()}), IntSpan({1}), all.storage_offset()));
+  return data::csr_tensor(row_offsets_.tensor(), keys, Tensor(), num_keys);
 }
 
 }  // namespace tercel::recsys::hugectr

@@ -48,6 +48,11 @@ class TERCEL_API SparseTensorBag {
   /** Number of rows, plus 1. */
   int64_t rowoffset_count() const { return row_offsets_.get_num_elements(); }
   ScalarType dtype() const { return values_.dtype(); }
+  /**
+   * The rows as a tensor [rows, num_keys] of layout sparse_csr, over the same memory, but for the values in it: 1 for
+   * each key. Errors, and what it is good for: data/csr_tensor.h.
+   */
+  Tensor csr_tensor(int64_t num_keys) const;
 
  private:
   void check() const;
@@ -91,6 +96,8 @@ class SparseTensor {
   int64_t max_nnz() const { return bag_.max_nnz(); }
   /** Number of rows, plus 1. */
   int64_t rowoffset_count() const { return bag_.rowoffset_count(); }
+  /** The rows as a tensor of layout sparse_csr, over the same memory; see SparseTensorBag. */
+  Tensor csr_tensor(int64_t num_keys) const { return bag_.csr_tensor(num_keys); }
 
  private:
   SparseTensor(const char* what, SparseTensorBag bag) : bag_(std::move(bag)) {

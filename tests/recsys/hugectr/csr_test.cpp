@@ -96,7 +96,6 @@ TEST(CSR, OutOfBoundChangesNothing) {
   csr.new_row();
   TERCEL_EXPECT_THROW(csr.push_back_new_row(3), IndexError, "CSR out of bound: a value after the last of 2 rows");
   csr.new_row();
-  // HugeCTR writes one offset more than there is memory for.
   TERCEL_EXPECT_THROW(csr.new_row(), IndexError,
                       "CSR out of bound: new_row() for row offset number 4, but 2 rows have 3");
   TERCEL_EXPECT_THROW(csr.push_back_new_row(3), IndexError, "CSR out of bound: new_row()");

@@ -10,6 +10,7 @@ namespace {
 
 /** As the one allocator of a test. */
 struct TestAllocator {
+  static constexpr bool kHostAccess = true;
   static test::FailingAllocator& allocator() {
     static test::FailingAllocator instance;
     return instance;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 
+#include "tercel/core/sparse_data.h"
 #include "tercel/data/batch.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
@@ -99,6 +100,23 @@ TEST(SparseTensor, OfABatchWithoutCopying) {
   ASSERT_GT(most, 1);
   EXPECT_EQ(sparse.get_dimensions(), IntSpan({8, most}));
   TERCEL_EXPECT_THROW(SparseTensor<int32_t>{input}, TypeError, "SparseTensor: expected elements of int32, found int64");
+}
+
+TEST(SparseTensor, AsACsrTensor) {
+  const Tensor2<int64_t> keys = typed<int64_t>({4, 5, 1, 2, 3, 5, 1, 3, 2, 99}), offsets = typed<int64_t>({0, 4, 7, 9});
+  const SparseTensor<int64_t> sparse({3, 4}, keys, offsets, std::make_shared<int64_t>(9));
+  const Tensor csr = sparse.csr_tensor(6);
+  EXPECT_EQ(csr.layout(), Layout::SparseCsr);
+  EXPECT_EQ(csr.sizes(), IntSpan({3, 6}));
+  const SparseData& parts = *csr.impl().sparse();
+  EXPECT_TRUE(parts.indices.is_same(offsets.tensor()));
+  EXPECT_EQ(parts.plain_indices.sizes(), IntSpan({9}));  // of the values in use
+  EXPECT_EQ(parts.plain_indices.data<int64_t>(), keys.get_ptr());
+  EXPECT_EQ(parts.values.data<float>()[8], 1);
+  TERCEL_EXPECT_THROW(sparse.csr_tensor(5), IndexError, "csr_tensor: expected keys in [0, 5), but key number 1 is 5");
+  *sparse.get_nnz_ptr() = 8;
+  TERCEL_EXPECT_THROW(sparse.csr_tensor(6), IndexError, "expected row offsets from 0 to 8");
+  EXPECT_THROW(SparseTensor<int64_t>().csr_tensor(6), RuntimeError);
 }
 
 TEST(SparseTensor, OfABatchOfFullSlotsAndNarrowKeys) {
