@@ -51,6 +51,8 @@ Tensor csr_tensor(const Tensor& row_offsets, const Tensor& keys, const Tensor& k
     check_part(key_weights, "key_weights", 0);
     TERCEL_CHECK(key_weights.numel() == keys.numel(), RuntimeError, "csr_tensor: expected a weight for each of ",
                  keys.numel(), " keys, but got ", key_weights.numel());
+    TERCEL_CHECK(!key_weights.requires_grad(), RuntimeError,
+                 "csr_tensor: it has no gradient, but key_weights require one; give it their detach()");
   }
   visit_index_types("csr_tensor", keys.dtype(), [&]<class T>() { check_indices<T>(row_offsets, keys, num_keys); });
 

@@ -131,6 +131,9 @@ TEST(CsrTensor, RefusesOtherTensors) {
   TERCEL_EXPECT_THROW(csr_tensor(offsets, empty({1, 2}, kInt64), none, 2), RuntimeError, "csr_tensor: expected keys");
   TERCEL_EXPECT_THROW(csr_tensor(offsets, keys, empty({3}, kFloat32), 2), RuntimeError,
                       "csr_tensor: expected a weight for each of 2 keys, but got 3");
+  const Tensor learned = empty({2}, kFloat32);
+  learned.impl().set_requires_grad_flag(true);
+  TERCEL_EXPECT_THROW(csr_tensor(offsets, keys, learned, 2), RuntimeError, "csr_tensor: it has no gradient");
   TERCEL_EXPECT_THROW(csr_tensor(empty({1}, kUInt32), empty({0}, kUInt32), none, 2), NotImplementedError, "uint32");
   tercel::test::HostAllocator device(kCuda);
   const tercel::test::ScopedAllocator scope(device, DeviceType::Cuda);

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "tercel/recsys/hugectr/sparse_tensor.h"
+#include "tercel/util/philox.h"
 #include "tests/support/errors.h"
 
 namespace tercel::recsys::hugectr {
@@ -127,6 +129,60 @@ TEST(CSR, RollsBackABadRecord) {
   EXPECT_EQ(csr.get_num_row_offsets(), 0);
   put(csr, {{5}});
   EXPECT_EQ(values(csr), Values{5});
+}
+
+TEST(CSR, AnyCallsDoWhatListsDo) {
+  struct State {
+    Values offsets, values;
+  };
+  const Philox random{5, 0};
+  uint64_t draws = 0;
+  for (int64_t trial = 0; trial < 200; ++trial) {
+    const auto below = [&](uint32_t n) { return static_cast<int64_t>(random(draws++).word[0] % n); };
+    const int64_t num_rows = below(6), max_value_size = below(8);
+    CSR<int64_t> csr(num_rows, max_value_size);
+    State now, check_point;
+    for (int64_t call = 0; call < 60; ++call) {
+      const auto offsets = static_cast<int64_t>(now.offsets.size()), size = static_cast<int64_t>(now.values.size());
+      const bool row_fits = offsets <= num_rows, in_row = offsets > 0 && row_fits, fits = size < max_value_size;
+      switch (below(8)) {
+        case 0:
+        case 1:
+          EXPECT_EQ(tercel::test::message_of([&] { csr.new_row(); }) == "no error", row_fits);
+          if (row_fits) now.offsets.push_back(size);
+          break;
+        case 2:
+        case 3:
+        case 4:
+          EXPECT_EQ(tercel::test::message_of([&] { csr.push_back(call); }) == "no error", in_row && fits);
+          if (in_row && fits) now.values.push_back(call);
+          break;
+        case 5: {
+          const bool both = offsets < num_rows && fits;
+          EXPECT_EQ(tercel::test::message_of([&] { csr.push_back_new_row(call); }) == "no error", both);
+          if (both) {
+            now.offsets.push_back(size);
+            now.values.push_back(call);
+          }
+          break;
+        }
+        case 6:
+          csr.set_check_point();
+          check_point = now;
+          break;
+        default:
+          if (below(4) == 0) {
+            csr.reset();
+            now = check_point = {};
+          } else {
+            csr.roll_back();
+            now = check_point;
+          }
+      }
+      ASSERT_EQ(row_offsets(csr), now.offsets);
+      ASSERT_EQ(values(csr), now.values);
+    }
+  }
 }
 
 TEST(CSR, MovesWithItsMemory) {
