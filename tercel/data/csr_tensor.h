@@ -14,8 +14,8 @@ namespace tercel::data {
  * where key_weights is undefined. Its product with the rows of a table is the sum combiner. Row offsets [bags + 1],
  * keys [nnz] (both i32 or i64) and weights [nnz] are its parts, not copies; only weights of 1, of dtype f32, are new.
  * As in the bag, keys of a row are not sorted and may repeat: ops that need sorted, distinct columns need another
- * tensor. RuntimeError for tensors of other sizes or dtypes, or not on the CPU; IndexError for a key outside [0,
- * num_keys), and for row offsets that do not rise from 0 to nnz.
+ * tensor. RuntimeError for tensors of other sizes or dtypes, not on the CPU, or that require a gradient; IndexError for
+ * a key outside [0, num_keys), and for row offsets that do not rise from 0 to nnz.
  */
 TERCEL_API Tensor csr_tensor(const Tensor& row_offsets, const Tensor& keys, const Tensor& key_weights,
                              int64_t num_keys);

@@ -42,11 +42,9 @@ class CSR {
     row_offset_ptr_ = row_offset_tensor_.get_ptr();
     value_ptr_ = value_tensor_.get_ptr();
   }
-  // Copies would share the memory, but not the sizes.
+  // Copies, and what a move leaves behind, would share the memory, but not the sizes.
   CSR(const CSR&) = delete;
   CSR& operator=(const CSR&) = delete;
-  CSR(CSR&&) noexcept = default;
-  CSR& operator=(CSR&&) noexcept = default;
 
   /** Begins a row, or closes the array after the last one. IndexError if it is closed. */
   void new_row() {

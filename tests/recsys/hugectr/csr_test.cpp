@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "tercel/recsys/hugectr/sparse_tensor.h"
@@ -183,13 +182,6 @@ TEST(CSR, AnyCallsDoWhatListsDo) {
       ASSERT_EQ(values(csr), now.values);
     }
   }
-}
-
-TEST(CSR, MovesWithItsMemory) {
-  CSR<int64_t> csr(1, 2);
-  csr.push_back_new_row(6);
-  const CSR<int64_t> moved = std::move(csr);
-  EXPECT_EQ(values(moved), Values{6});
 }
 
 TEST(CSR, SizesThatItCannotCount) {

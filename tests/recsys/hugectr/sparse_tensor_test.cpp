@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "tercel/core/sparse_data.h"
 #include "tercel/data/batch.h"
@@ -117,6 +118,25 @@ TEST(SparseTensor, AsACsrTensor) {
   *sparse.get_nnz_ptr() = 8;
   TERCEL_EXPECT_THROW(sparse.csr_tensor(6), IndexError, "expected row offsets from 0 to 8");
   EXPECT_THROW(SparseTensor<int64_t>().csr_tensor(6), RuntimeError);
+}
+
+TEST(SparseTensor, KeepsTheKeysOfItsBatch) {
+  const tercel::test::TemporaryFolder folder;
+  const data::Schema schema = data::test::make_schema(1, {2, 3, 1});
+  const data::test::Rows rows = data::test::make_rows(schema, 24, /*ragged=*/true);
+  const data::Dataset dataset =
+      data::test::put_dataset(folder, schema, rows, data::KeyType::I64, data::CheckMode::None, {24});
+  data::ReaderOptions options;
+  options.batch_size = 4;
+  data::BatchReader reader(dataset, data::PartName::Train, options);
+  data::Batch batch;
+  std::vector<SparseTensor<int64_t>> kept;
+  while (reader.next(batch)) kept.emplace_back(batch.sparse[0]);
+  ASSERT_EQ(kept.size(), 6u);
+  std::vector<int64_t> keys;
+  for (const SparseTensor<int64_t>& sparse : kept)
+    keys.insert(keys.end(), sparse.get_value_ptr(), sparse.get_value_ptr() + sparse.nnz());
+  EXPECT_EQ(keys, rows.keys);
 }
 
 TEST(SparseTensor, OfABatchOfFullSlotsAndNarrowKeys) {
