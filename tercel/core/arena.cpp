@@ -6,11 +6,6 @@
 
 namespace tercel {
 
-namespace {
-/** Larger than any memory; sums of sizes do not overflow. */
-constexpr int64_t kMaxBytes = int64_t{1} << 50;
-}  // namespace
-
 size_t Arena::reserve(IntSpan sizes, ScalarType dtype, int64_t alignment) {
   TERCEL_CHECK(!is_allocated(), RuntimeError, "arena: the block is already allocated");
   const auto item = static_cast<int64_t>(item_size(dtype));

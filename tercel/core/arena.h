@@ -18,11 +18,13 @@ class TERCEL_API Arena {
  public:
   /** A cache line, so that no two tensors share one. */
   static constexpr int64_t kAlignment = 64;
+  /** Of a block; more than any memory has, so that sums of sizes do not overflow. */
+  static constexpr int64_t kMaxBytes = int64_t{1} << 50;
 
   /**
    * Reserves a contiguous tensor that begins, and whose successor begins, at a multiple of `alignment` bytes (a power
    * of two, at least the size of an element) from the block's start; returns its index. RuntimeError for another
-   * alignment, after allocate(), or if the block would have more than 2^50 bytes.
+   * alignment, after allocate(), or if the block would have more than kMaxBytes.
    */
   size_t reserve(IntSpan sizes, ScalarType dtype, int64_t alignment = kAlignment);
   /** Allocates the block, which is not filled. RuntimeError if it is allocated; OutOfMemoryError. */
