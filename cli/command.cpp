@@ -146,7 +146,9 @@ void CommandLine::arguments(std::string_view name, std::string_view help, std::v
   arguments_.push_back({name, help, nullptr, &values});
 }
 
-void CommandLine::add_options(OptionTable table, void* options) { groups_.push_back({table, options}); }
+void CommandLine::add_options(OptionTable table, void* options, std::string_view argument) {
+  groups_.push_back({table, options, argument});
+}
 
 std::string CommandLine::usage() const {
   std::string out = name_;
@@ -166,7 +168,7 @@ std::string CommandLine::help() const {
   out += "\noptions:\n";
   for (const Group& group : groups_)
     for (const OptionField& field : group.table)
-      if (field.type->kind != OptionKind::Struct) out += option_entry(field, group.options);
+      if (group.has_flag(field)) out += option_entry(field, group.options);
   for (const Repeated& flag : repeated_) out += help_entry(std::string(flag.flag), flag.help);
   out += help_entry("--help", "show this");
   if (!example_.empty()) out += "\nexample:\n  " + std::string(example_) + "\n";
@@ -187,7 +189,7 @@ bool CommandLine::parse() {
   std::vector<Option> options;
   for (const Group& group : groups_)
     for (const OptionField& field : group.table)
-      if (field.type->kind != OptionKind::Struct) options.push_back({&field, &group, {}});
+      if (group.has_flag(field)) options.push_back({&field, &group, {}});
   std::vector<Flag> flags;
   for (Option& option : options) {
     const bool is_bool = option.field->type->kind == OptionKind::Bool;

@@ -59,8 +59,10 @@ class CommandLine {
   void options(S& options) {
     add_options(option_table<S>(), &options);
   }
-  /** The same for a struct that is known by its table only. */
-  void options(OptionTable table, void* values) { add_options(table, values); }
+  /** The same for a struct that is known by its table only; `argument` is a field without a flag, or empty. */
+  void options(OptionTable table, void* values, std::string_view argument = {}) {
+    add_options(table, values, argument);
+  }
   /** A flag that may be repeated; values are not parsed. */
   void repeated(std::string_view flag, std::string_view help, std::vector<std::string>& values) {
     repeated_.push_back({flag, help, &values});
@@ -87,13 +89,18 @@ class CommandLine {
   struct Group {
     OptionTable table;
     void* options = nullptr;
+    std::string_view argument = {};  // the field that an argument sets
+
+    bool has_flag(const OptionField& field) const {
+      return field.type->kind != OptionKind::Struct && field.name != argument;
+    }
   };
   struct Repeated {
     std::string_view flag, help;
     std::vector<std::string>* values = nullptr;
   };
 
-  void add_options(OptionTable table, void* options);
+  void add_options(OptionTable table, void* options, std::string_view argument = {});
   void take_arguments(const std::vector<std::string>& words) const;
   std::string help() const;
   std::string usage() const;

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/convert_dataset.h"
 #include "cli/format_flags.h"
 #include "cli/part_summary.h"
 #include "tercel/util/format.h"
@@ -115,7 +116,16 @@ int run_csv(CommandLine& line) {
   });
 }
 
-/** Describes files of other tools. */
+struct DescribeFlags {
+  std::string to = {};
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"to", &DescribeFlags::to,
+                            "write the rows in this format, with its default options, in place of a description"});
+  }
+};
+
+/** Describes files of other tools, or converts them. */
 int run_describe(CommandLine& line) {
   // The last word of the command's name.
   const std::string& name = line.name();
@@ -125,14 +135,27 @@ int run_describe(CommandLine& line) {
   std::string out;
   ConvertFlags flags;
   CommonOptions common;
+  const std::string_view files = spec->files_option();
+  for (const OptionField& field : spec->option_table())
+    if (field.name == files)
+      line.arguments("TRAIN", field.help, *static_cast<std::vector<std::string>*>(field.locate(spec->options())));
   line.argument("OUT", "folder of the new dataset", out);
-  line.options(spec->option_table(), spec->options());
+  line.options(spec->option_table(), spec->options(), files);
+  DescribeFlags target;
+  line.options(target);
   line.options(flags);
   line.options(common);
-  const std::string example = str_cat({line.name(), " data ", entry.example});
+  const std::string example = str_cat({line.name(), " ", entry.example});
   line.example(example);
   if (!line.parse()) return 0;
   prepare_output_folder(out, flags.force);
+  if (!target.to.empty()) {
+    const data::Dataset source = spec->describe();
+    data::ConvertDatasetOptions options;
+    options.format = data::make_format_like(source, target.to, line.command());
+    write_converted(source, out, options, flags.force, common);
+    return 0;
+  }
   const data::Dataset dataset = data::describe_files(spec->describe(), out, flags.force);
   print_text(common, str_cat({"wrote ", printable(out), ": ", format_count(dataset.train.rows()), " train rows and ",
                               format_count(dataset.test.rows()), " test rows of ", schema_text(dataset.schema),
@@ -150,6 +173,7 @@ int run_describe(CommandLine& line) {
 constexpr Command kTextFormats[] = {
     {"criteo", "Criteo's click logs: label, 13 integers, 26 categories, separated by tabs", run_criteo},
     {"csv", "any table of text with a label", run_csv},
+    {"dataset", "a dataset, to files of another format", run_convert_dataset},
 };
 
 }  // namespace

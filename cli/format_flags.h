@@ -1,20 +1,24 @@
-// --format NAME, and the flags of that format. Private.
+// A flag that names a format, --format or --to, and the flags of that format. Private.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "cli/command.h"
-#include "tercel/data/dataset_format.h"
+#include "tercel/data/dataset.h"
 
 namespace tercel::cli {
 
 /** The format of the files that a command writes. Declared before parse(), and read after it. */
 class FormatFlags {
  public:
-  /** Adds the flags. The format is looked up in the words before they are parsed: its own flags depend on it. */
+  /** Adds --format and its flags. The format is looked up in the words before they are parsed: its flags depend on it.
+   */
   explicit FormatFlags(CommandLine& line);
+  /** Adds --to; defaults of its flags are those of make_format_like() for the dataset, if it is not null. */
+  FormatFlags(CommandLine& line, const data::Dataset* source);
   FormatFlags(const FormatFlags&) = delete;
   FormatFlags& operator=(const FormatFlags&) = delete;
 
@@ -30,7 +34,21 @@ class FormatFlags {
     }
   };
 
+  struct TargetChoice {
+    std::string to = {};
+
+    static constexpr auto fields() {
+      return std::tuple(
+          Field{"to", &TargetChoice::to, "format of the new files; its own options are below", required()});
+    }
+  };
+
+  /** The value of a flag in the words, or the default. */
+  static std::string find(const CommandLine& line, std::string_view flag, const std::string& otherwise);
+
   Choice choice_;
+  TargetChoice target_;
+  std::string_view flag_;
   std::shared_ptr<data::DatasetFormat> format_;
 };
 

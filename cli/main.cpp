@@ -10,16 +10,18 @@ CommandFunction run_generate;
 CommandFunction run_info;
 CommandFunction run_predict;
 CommandFunction run_train;
+CommandFunction run_verify;
 
 namespace {
 
 constexpr Command kCommands[] = {
     {"generate", "write a synthetic click log whose best possible AUC is known", run_generate},
-    {"convert", "convert raw text to a dataset", run_convert},
+    {"convert", "make a dataset of text, of other tools' files or of a dataset", run_convert},
     {"train", "train a model on a dataset", run_train},
     {"eval", "evaluate a trained model on a dataset", run_eval},
     {"predict", "predict click probabilities for a dataset or raw text", run_predict},
     {"info", "describe a dataset, a run or a checkpoint", run_info},
+    {"verify", "check every checksum and every row of a dataset", run_verify},
     {"doctor", "show CPU, memory and settings of this machine", run_doctor},
 };
 

@@ -61,6 +61,9 @@ function(tercel_layer_tests layer target)
   if(layer STREQUAL ops)
     tercel_op_rows(${test})
   endif()
+  if(TARGET tercel_arrow AND layer MATCHES "^(data|cli)$")
+    add_dependencies(${test} tercel_arrow)
+  endif()
 
   set(environment ${tercel_test_environment})
   # Reads of uninitialised memory are to fail. Not for cli, whose tests measure how much memory the program touches.

@@ -66,6 +66,7 @@ PYTHON_METHODS = {
 OPTION_DICTS = {
     "_ReaderOptions": ("batches",), "_FilesOptions": ("open_files.",), "_GenerateOptions": ("generate", "format."),
     "_CriteoOptions": ("criteo", "format."), "_CsvOptions": ("csv", "format."),
+    "_ConvertDatasetOptions": ("convert_dataset", "format."), "_VerifyOptions": ("verify",),
 }
 
 

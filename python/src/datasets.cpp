@@ -14,7 +14,9 @@
 #include "python/src/options.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/convert.h"
+#include "tercel/data/convert_dataset.h"
 #include "tercel/data/generate.h"
+#include "tercel/data/verify_dataset.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -111,15 +113,15 @@ data::Dataset open_files(const std::string& format, nb::handle folder, bool repl
   return released([&] { return data::describe_files(spec->describe(), target, replace); });
 }
 
+std::vector<std::string_view> names_of(OptionTable table) {
+  std::vector<std::string_view> names;
+  for (const OptionField& field : table) names.push_back(field.name);
+  return names;
+}
+
 /** Sets options of a tool that writes a dataset, and those of the format of its files. */
 template <class Options>
-Options writing_options(const nb::dict& values, const std::string& format_name, std::string_view owner) {
-  const std::shared_ptr<data::DatasetFormat> format = data::make_format(format_name, owner);
-  const auto names_of = [](OptionTable table) {
-    std::vector<std::string_view> names;
-    for (const OptionField& field : table) names.push_back(field.name);
-    return names;
-  };
+Options writing_options(const nb::dict& values, std::shared_ptr<data::DatasetFormat> format, std::string_view owner) {
   Options options;
   set_options(values, option_table<Options>(), &options, owner, names_of(format->option_table()));
   set_options(values, format->option_table(), format->options(), owner, names_of(option_table<Options>()));
@@ -138,7 +140,8 @@ void report(nb::handle function, const A&... numbers) {
 nb::object generate(nb::handle folder, const std::string& format, bool replace, nb::handle progress,
                     const nb::dict& values) {
   const std::string target = to_absolute_path(folder);
-  const auto options = writing_options<data::GenerateOptions>(values, format, "generate");
+  const auto options =
+      writing_options<data::GenerateOptions>(values, data::make_format(format, "generate"), "generate");
   data::GenerateResult result = released([&] {
     return data::generate_dataset(target, options, replace,
                                   [&](int64_t rows) { report(progress, rows, options.rows); });
@@ -154,7 +157,7 @@ nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, 
   std::vector<std::string> files;
   for_each_item(sources.ptr(), [&](PyObject* source, Py_ssize_t) { files.push_back(to_path(source)); });
   const std::string target = to_absolute_path(folder);
-  const auto options = writing_options<Options>(values, format, owner);
+  const auto options = writing_options<Options>(values, data::make_format(format, owner), owner);
   data::ConvertResult result = released([&] {
     return work(files, target, options, replace,
                 [&](const data::ConvertProgress& now) { report(progress, now.bytes_done, now.bytes_total); });
@@ -162,6 +165,30 @@ nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, 
   nb::list seen;
   for (const int64_t count : result.categories_seen) seen.append(count);
   return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.test_clicks, seen);
+}
+
+nb::object convert_dataset(const data::Dataset& source, nb::handle folder, const std::string& format_name, bool replace,
+                           nb::handle progress, const nb::dict& values) {
+  const std::string target = to_absolute_path(folder);
+  constexpr std::string_view kOwner = "convert_dataset";
+  const auto options =
+      writing_options<data::ConvertDatasetOptions>(values, data::make_format_like(source, format_name, kOwner), kOwner);
+  const int64_t rows = source.train.rows() + source.test.rows();
+  return nb::cast(released([&] {
+    return data::convert_dataset(source, target, options, replace, [&](int64_t done) { report(progress, done, rows); });
+  }));
+}
+
+nb::object verify_dataset(const data::Dataset& dataset, nb::handle progress, const nb::dict& values) {
+  data::VerifyOptions options;
+  set_options(values, option_table<data::VerifyOptions>(), &options, "verify");
+  const data::VerifyResult result = released([&] {
+    return data::verify_dataset(
+        dataset, options, [&](const data::VerifyProgress& now) { report(progress, now.bytes_done, now.bytes_total); });
+  });
+  nb::list faults;
+  for (const std::string& fault : result.faults) faults.append(to_str(fault));
+  return faults;
 }
 
 /** describe_options() of every function that takes options: "batches", "generate", "open_files.norm" ... */
@@ -175,6 +202,8 @@ nb::dict options_of_functions() {
   add("generate", data::GenerateOptions{});
   add("criteo", data::CriteoOptions{});
   add("csv", data::CsvOptions{});
+  add("convert_dataset", data::ConvertDatasetOptions{});
+  add("verify", data::VerifyOptions{});
   for (const data::FormatEntry& entry : data::dataset_formats()) {
     const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
     const std::unique_ptr<data::DatasetFormat> format = entry.make();
@@ -225,6 +254,9 @@ void register_datasets(nb::module_& m) {
   };
   define("_convert_criteo", data::convert_criteo, "criteo");
   define("_convert_csv", data::convert_csv, "csv");
+  m.def("_convert_dataset", convert_dataset, nb::arg("source"), nb::arg("folder"), nb::arg("format"),
+        nb::arg("replace"), nb::arg("progress").none(), nb::arg("values"));
+  m.def("_verify_dataset", verify_dataset, nb::arg("dataset"), nb::arg("progress").none(), nb::arg("values"));
   m.def("_dataset_options", options_of_functions);
   m.def("_check_schema", [](const nb::dict& values) { to_schema(values); });
 }

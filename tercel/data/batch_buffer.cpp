@@ -28,11 +28,6 @@ void remake(Tensor& tensor, IntSpan sizes, ScalarType dtype) {
     tensor = empty(sizes, dtype);
 }
 
-/** Number of keys of a row with full slots. */
-int64_t row_nnz(const BatchShape::Input& input) {
-  return std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0});
-}
-
 /** The hotness of all slots if it is the same, else 0. */
 int64_t common_hotness(const BatchShape::Input& input) {
   const int64_t first = input.hotness.empty() ? 0 : input.hotness.front();
@@ -82,6 +77,29 @@ void copy_bags(const Bags<const int64_t>& from, BagOrder order, int64_t rows, in
 }
 
 }  // namespace
+
+BatchShape shape_of(const Schema& schema, Span<SparseInput> inputs) {
+  BatchShape shape;
+  shape.label_dim = schema.label_dim;
+  shape.dense_dim = schema.dense_dim;
+  size_t slot = 0;
+  for (const SparseInput& taken : inputs) {
+    BatchShape::Input input;
+    input.name = taken.name;
+    input.slot_num = taken.slot_num;
+    for (int64_t s = 0; s < taken.slot_num; ++s, ++slot) {
+      TERCEL_ASSERT(slot < schema.slots.size());
+      input.hotness.push_back(schema.slots[slot].hotness);
+    }
+    shape.inputs.push_back(std::move(input));
+  }
+  TERCEL_ASSERT(slot == schema.slots.size());
+  return shape;
+}
+
+int64_t row_nnz(const BatchShape::Input& input) {
+  return std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0});
+}
 
 Tensor uniform_row_offsets(const BatchShape& shape, size_t input, int64_t rows) {
   Tensor result = empty({rows * shape.inputs[input].slot_num + 1}, shape.key_dtype);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "tercel/data/batch.h"
+#include "tercel/data/schema.h"
+#include "tercel/data/sparse_input.h"
 #include "tercel/util/span.h"
 
 namespace tercel::data {
@@ -36,6 +38,12 @@ struct BatchShape {
   /** Whether batches have keys as sources write them: SampleMajor, i64. */
   bool as_decoded() const { return bag_order == BagOrder::SampleMajor && key_dtype == kInt64; }
 };
+
+/** Labels, dense values and inputs of a schema; inputs cover all slots. */
+BatchShape shape_of(const Schema& schema, Span<SparseInput> inputs);
+
+/** Number of keys of a row with full slots in an input. */
+int64_t row_nnz(const BatchShape::Input& input);
 
 /** Row offsets of rows whose slots all have their full hotness: the same for all batches of so many rows. */
 Tensor uniform_row_offsets(const BatchShape& shape, size_t input, int64_t rows);

@@ -102,14 +102,17 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
                options.ranks, ", the number of ranks, found ", options.rank);
   state.source = dataset.checked_format().open(
-      dataset, part, {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle});
+      dataset, part,
+      {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle, options.num_workers});
   const int64_t rows = state.source->rows();
   TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
   if (options.narrow_keys) check_narrow_keys(state.schema, state.options, max_part_rows(options, rows));
   TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
                "] option 'batch_size': expected at most ", rows, ", the rows of ", printable(where),
                ", as drop_last leaves out short batches, found ", options.batch_size);
-  if (options.shuffle)
+  if (options.shuffle && options.shuffle_unit == ShuffleUnit::Batches)
+    state.order = RowOrder::shuffled_blocks(rows, options.seed, options.batch_size);
+  else if (options.shuffle)
     state.order = RowOrder::shuffled(rows, options.seed, options.shuffle_window, options.shuffle_block);
   else
     state.order = RowOrder::in_order(state.source->windows());
@@ -157,8 +160,10 @@ ReaderPosition BatchReader::position() const {
   position.shuffle = state.options.shuffle;
   if (position.shuffle) {
     position.seed = state.options.seed;
-    position.shuffle_window = state.options.shuffle_window;
-    position.shuffle_block = state.options.shuffle_block;
+    const bool batches = state.options.shuffle_unit == ShuffleUnit::Batches;
+    position.shuffle_window = batches ? state.options.batch_size : state.options.shuffle_window;
+    position.shuffle_block = batches ? state.options.batch_size : state.options.shuffle_block;
+    position.shuffle_unit = state.options.shuffle_unit;
   }
   return position;
 }
@@ -175,6 +180,7 @@ void BatchReader::seek(const ReaderPosition& position) {
                  ", found ", found);
   };
   check("shuffle", position.shuffle, own.shuffle);
+  check("shuffle_unit", to_string(position.shuffle_unit), to_string(own.shuffle_unit));
   check("seed", position.seed, own.seed);
   check("shuffle_window", position.shuffle_window, own.shuffle_window);
   check("shuffle_block", position.shuffle_block, own.shuffle_block);

@@ -7,6 +7,9 @@
 // two sizes, the seed and the epoch (Philox), not of batch size, threads, files or format. So an epoch and a row within
 // it determine a reader's position.
 //
+// Shuffled by batches, as HugeCTR's Raw readers do it, whole batches come in random order, and the rows of one are
+// those of the files; a short last batch stays the last.
+//
 // Batches end where an epoch ends, so the last one may be short.
 //
 // Note [Parts of ranks]
@@ -15,6 +18,7 @@
 // by one row at most; of a short batch, a part may be empty. The order of rows does not depend on the number of ranks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +28,7 @@
 #include "tercel/data/batch.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/sparse_input.h"
+#include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
 
@@ -34,11 +39,19 @@ constexpr int64_t kMaxShuffleWindow = 1 << 26, kMaxWorkers = 1024, kMaxPrefetch 
 /** The last epoch that a reader seeks. */
 constexpr int64_t kMaxEpoch = int64_t{1} << 53;
 
+/** What is shuffled; see Note [Order of rows]. */
+enum class ShuffleUnit : uint8_t { Rows, Batches };
+
+constexpr auto enum_names(ShuffleUnit) {
+  return std::to_array<EnumName<ShuffleUnit>>({{ShuffleUnit::Rows, "rows"}, {ShuffleUnit::Batches, "batches"}});
+}
+
 struct ReaderOptions {
   int64_t batch_size = 1024;
   int64_t epochs = 1;
   bool drop_last = false;
   bool shuffle = false;
+  ShuffleUnit shuffle_unit = ShuffleUnit::Rows;
   uint64_t seed = 0;
   int64_t shuffle_window = 32768;
   int64_t shuffle_block = 512;
@@ -59,6 +72,8 @@ struct ReaderOptions {
         Field{"epochs", &ReaderOptions::epochs, "passes over the rows, 0 for no end", at_least(0)},
         Field{"drop_last", &ReaderOptions::drop_last, "leave out the last batch of an epoch if it is short"},
         Field{"shuffle", &ReaderOptions::shuffle, "deliver the rows of each epoch in a random order"},
+        Field{"shuffle_unit", &ReaderOptions::shuffle_unit,
+              "rows, or batches, whose rows keep their order; then shuffle_window and shuffle_block have no effect"},
         Field{"seed", &ReaderOptions::seed, "of that order"},
         Field{"shuffle_window", &ReaderOptions::shuffle_window, "rows that are mixed with each other, held in memory",
               at_least(1), at_most(kMaxShuffleWindow)},
@@ -89,6 +104,7 @@ struct ReaderPosition {
   uint64_t seed = 0;  // this and the following are 0 without shuffling
   int64_t shuffle_window = 0;
   int64_t shuffle_block = 0;
+  ShuffleUnit shuffle_unit = ShuffleUnit::Rows;
 
   static constexpr auto fields() {
     return std::tuple(Field{"epoch", &ReaderPosition::epoch, "epochs that are complete", at_least(0), required()},
@@ -97,7 +113,8 @@ struct ReaderPosition {
                       Field{"shuffle", &ReaderPosition::shuffle, "whether the order is random", required()},
                       Field{"seed", &ReaderPosition::seed, "of the order"},
                       Field{"shuffle_window", &ReaderPosition::shuffle_window, "rows that are mixed", at_least(0)},
-                      Field{"shuffle_block", &ReaderPosition::shuffle_block, "rows that stay together", at_least(0)});
+                      Field{"shuffle_block", &ReaderPosition::shuffle_block, "rows that stay together", at_least(0)},
+                      Field{"shuffle_unit", &ReaderPosition::shuffle_unit, "what is shuffled"});
   }
   friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
 };

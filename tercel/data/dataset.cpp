@@ -30,6 +30,7 @@ struct Head {
 
 constexpr std::string_view kFormat = "format";
 constexpr std::string_view kFormatName = "name";
+constexpr std::string_view kOrigins = "origins";
 constexpr std::string_view kSchema = "schema";
 constexpr std::string_view kTrain = "train";
 constexpr std::string_view kTest = "test";
@@ -98,17 +99,31 @@ Json format_to_json(const DatasetFormat& format) {
   return json;
 }
 
-std::shared_ptr<const DatasetFormat> format_from_json(const Json& json, const std::string& owner) {
+std::unique_ptr<DatasetFormat> format_from_json(const Json& json, const std::string& owner) {
   const bool named = json.is_object() && json.contains(kFormatName) && json[kFormatName].is_string();
   TERCEL_CHECK(named, DataError, "[", printable(owner), "] expected an object with the name of a format, found ",
                printable(dump_json_line(json)));
-  std::shared_ptr<DatasetFormat> format = make_format(json[kFormatName].get<std::string>(), printable(owner));
+  std::unique_ptr<DatasetFormat> format = make_format(json[kFormatName].get<std::string>(), printable(owner));
   detail::read_options(json, format->option_table(), format->options(), owner, {kFormatName});
   // Descriptions have every option: a default in place of a lost one would read other rows.
   for (const OptionField& field : format->option_table())
     TERCEL_CHECK(json.contains(field.name), DataError, "[", printable(owner), "] option '", field.name, "': expected ",
                  option_type_text(field), ", found nothing");
   return format;
+}
+
+std::vector<std::shared_ptr<const DatasetFormat>> origins_from_json(const Json& json, const std::string& owner) {
+  TERCEL_CHECK(json.is_array(), DataError, "[", printable(owner), "] expected a list of formats, found ",
+               printable(dump_json_line(json)));
+  std::vector<std::shared_ptr<const DatasetFormat>> origins;
+  for (const Json& entry : json) {
+    std::shared_ptr<const DatasetFormat> origin = format_from_json(entry, owner);
+    for (const auto& other : origins)
+      TERCEL_CHECK(other->name() != origin->name(), DataError, "[", printable(owner), "] the format '", origin->name(),
+                   "' occurs twice");
+    origins.push_back(std::move(origin));
+  }
+  return origins;
 }
 
 /** Before any other entry is read: those of another version may be unknown. */
@@ -127,12 +142,13 @@ Dataset parse_dataset(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, JsonErrors::Data);
   check_version(json, name);
   Head head;
-  read_options(json, head, name, {kFormat, kSchema, kTrain, kTest, kConversion});
+  read_options(json, head, name, {kFormat, kOrigins, kSchema, kTrain, kTest, kConversion});
   for (const std::string_view key : {kFormat, kSchema, kTrain})
     TERCEL_CHECK(json.contains(key), DataError, "[", printable(name), "] option '", key,
                  "': expected an object, found nothing");
   Dataset dataset;
   dataset.format = format_from_json(json[std::string(kFormat)], name + ": format");
+  if (json.contains(kOrigins)) dataset.origins = origins_from_json(json[std::string(kOrigins)], name + ": origins");
   read_options(json[std::string(kSchema)], dataset.schema, name + ": schema");
   dataset.train = part_from_json(json[std::string(kTrain)], name + ": train");
   if (json.contains(kTest)) dataset.test = part_from_json(json[std::string(kTest)], name + ": test");
@@ -195,10 +211,23 @@ std::string Dataset::path_of(const FileRecord& file) const {
   return folder.empty() ? file.path : join_path(folder, file.path);
 }
 
+std::unique_ptr<DatasetFormat> make_format_like(const Dataset& dataset, std::string_view name, std::string_view owner) {
+  std::unique_ptr<DatasetFormat> format = make_format(name, owner);
+  const auto copy = [&](const DatasetFormat& from) {
+    if (from.name() != name) return;
+    detail::read_options(format_to_json(from), format->option_table(), format->options(), std::string(owner),
+                         {kFormatName});
+  };
+  for (const auto& origin : dataset.origins) copy(*origin);
+  copy(dataset.checked_format());
+  return format;
+}
+
 std::string dataset_to_json(const Dataset& dataset) {
   check_dataset(dataset, kDatasetFile);
   Json json = write_options(Head{});
   json[std::string(kFormat)] = format_to_json(dataset.checked_format());
+  for (const auto& origin : dataset.origins) json[std::string(kOrigins)].push_back(format_to_json(*origin));
   json[std::string(kSchema)] = write_options(dataset.schema);
   json[std::string(kTrain)] = part_to_json(dataset.train);
   if (!dataset.test.files.empty()) json[std::string(kTest)] = part_to_json(dataset.test);

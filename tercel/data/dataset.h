@@ -133,6 +133,8 @@ struct Dataset {
   std::string folder;  // its folder; not in the JSON; paths below are relative to it
   /** Copies of a description share it; not null. */
   std::shared_ptr<const DatasetFormat> format;
+  /** Formats that the rows were converted from, with their options then; each occurs once. */
+  std::vector<std::shared_ptr<const DatasetFormat>> origins;
   Schema schema;
   DataPart train;
   DataPart test;  // no files: there is no test part
@@ -144,6 +146,10 @@ struct Dataset {
   /** The path of a file of the dataset. */
   std::string path_of(const FileRecord& file) const;
 };
+
+/** A format of this name with the options that the dataset, or what it was converted from, has; else with defaults. */
+TERCEL_API std::unique_ptr<DatasetFormat> make_format_like(const Dataset& dataset, std::string_view name,
+                                                           std::string_view owner);
 
 /** dataset.json's text, indented, with a newline at the end. ConfigError if the description makes no sense. */
 TERCEL_API std::string dataset_to_json(const Dataset& dataset);

@@ -57,6 +57,9 @@ class TERCEL_API FilesSpec {
   /** Fields that the user sets, for flags. */
   virtual OptionTable option_table() const = 0;
   virtual void* options() = 0;
+  /** The field with the files of the train part, a list that command lines take without a flag; empty: there is none.
+   */
+  virtual std::string_view files_option() const { return {}; }
   /** Opens the files, checks them against the spec and describes them; they stay where they are. */
   virtual Dataset describe() const = 0;
 };
@@ -65,7 +68,7 @@ class TERCEL_API FilesSpec {
 struct FormatEntry {
   std::string_view name;
   std::string_view summary;  ///< of `tercel convert NAME`, which describes files of other tools
-  std::string_view example;  ///< the options of such a command
+  std::string_view example;  ///< the arguments of such a command
   std::unique_ptr<DatasetFormat> (*make)();
   std::unique_ptr<FilesSpec> (*make_spec)();
 };

@@ -44,6 +44,11 @@ class TERCEL_API DatasetWriter {
    * before the bad one are written.
    */
   virtual void write(const RowBlock& block) = 0;
+  /**
+   * Rows that follow go to a new file, which takes so many of them (0 or more) instead of rows_per_file; files after it
+   * have rows_per_file again.
+   */
+  virtual void start_file(int64_t rows) = 0;
   /** Rows written so far. */
   virtual int64_t rows() const noexcept = 0;
   /** Completes the last file and the list; returns files, rows, sizes and checksums. Nothing can be written after it.

@@ -195,7 +195,7 @@ const Window* Prefetcher::wait_for_window(int64_t number) {
 }
 
 void Prefetcher::prepare(Window& window) const {
-  if (window.error && (window.rows == 0 || order_.is_shuffled())) return;  // no row of it is decoded
+  if (window.error && (window.rows == 0 || order_.is_mixed())) return;  // no row of it is decoded
   try {
     source_.prepare(window);
   } catch (...) {
@@ -256,7 +256,7 @@ void Prefetcher::decode_batch(const EpochPlan& plan, const RowRange& part, Batch
       const int64_t begin = order_.window_begin(plan.epoch, index);
       const int64_t count = std::min(order_.window_end(plan.epoch, index) - position, part.count - done);
       // Rows before the missing one may be invalid too, and are reported first; in a mixed window it could be any row.
-      const int64_t there = !window->error ? count : order_.is_shuffled() ? 0 : window->rows - (position - begin);
+      const int64_t there = !window->error ? count : order_.is_mixed() ? 0 : window->rows - (position - begin);
       if (there > 0) source_.decode(*window, {position - begin, std::min(count, there), done}, out);
       if (there < count) {
         error = window->error;

@@ -22,7 +22,8 @@ struct SourceOptions {
   /** Names of further columns; ConfigError for one that the files do not have. */
   Span<std::string> columns;
   bool binary_labels = true;
-  bool jumps = false;  // ranges are not requested in order
+  bool jumps = false;   // ranges are not requested in order
+  int64_t workers = 1;  // threads that prepare and decode
 };
 
 /** Undecoded rows in memory. Formats derive their own windows. */

@@ -115,12 +115,23 @@ RowOrder RowOrder::in_order(RowWindows windows) {
 RowOrder RowOrder::shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows) {
   RowOrder order;
   order.rows_ = rows;
-  order.shuffled_ = true;
+  order.shuffled_ = order.mixed_ = true;
   order.seed_ = seed;
   order.block_rows_ = std::min(block_rows, window_rows);
-  order.num_blocks_ = ceil_div(rows, order.block_rows_);
+  order.num_blocks_ = order.num_permuted_ = ceil_div(rows, order.block_rows_);
   order.window_blocks_ = window_rows / order.block_rows_;
   order.num_windows_ = ceil_div(order.num_blocks_, order.window_blocks_);
+  return order;
+}
+
+RowOrder RowOrder::shuffled_blocks(int64_t rows, uint64_t seed, int64_t block_rows) {
+  RowOrder order;
+  order.rows_ = rows;
+  order.shuffled_ = true;
+  order.seed_ = seed;
+  order.block_rows_ = block_rows;
+  order.num_blocks_ = order.num_windows_ = ceil_div(rows, block_rows);
+  order.num_permuted_ = rows / block_rows;
   return order;
 }
 
@@ -131,7 +142,8 @@ uint64_t RowOrder::epoch_key(int64_t epoch) const {
 }
 
 int64_t RowOrder::place_of_last_block(int64_t epoch) const {
-  return Permutation(num_blocks_, epoch_key(epoch)).inverse(num_blocks_ - 1);
+  if (num_permuted_ < num_blocks_) return num_blocks_ - 1;
+  return Permutation(num_permuted_, epoch_key(epoch)).inverse(num_blocks_ - 1);
 }
 
 int64_t RowOrder::window_begin(int64_t epoch, int64_t window) const {
@@ -159,16 +171,16 @@ void RowOrder::ranges(int64_t epoch, int64_t window, std::vector<RowRange>& out)
   }
   const int64_t first_block = window * window_blocks_;
   const int64_t last_block = std::min(first_block + window_blocks_, num_blocks_);
-  const Permutation permutation(num_blocks_, epoch_key(epoch));
+  const Permutation permutation(std::max<int64_t>(1, num_permuted_), epoch_key(epoch));
   for (int64_t place = first_block; place < last_block; ++place) {
-    const int64_t begin = permutation(place) * block_rows_;
+    const int64_t begin = (place < num_permuted_ ? permutation(place) : place) * block_rows_;
     out.push_back({begin, std::min(block_rows_, rows_ - begin)});
   }
 }
 
 void RowOrder::mix(int64_t epoch, int64_t window, std::vector<uint32_t>& out) const {
   out.clear();
-  if (!shuffled_) return;
+  if (!is_mixed()) return;
   out.resize(static_cast<size_t>(window_end(epoch, window) - window_begin(epoch, window)));
   std::iota(out.begin(), out.end(), 0u);
   // Fisher-Yates from the end; each block of Philox serves two steps.

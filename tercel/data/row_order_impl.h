@@ -66,8 +66,11 @@ class RowOrder {
   static RowOrder in_order(RowWindows windows);
   /** Independent of windows, and so of the format. */
   static RowOrder shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows);
+  /** Blocks in random order, rows in a block as in the files; a short last block stays the last. */
+  static RowOrder shuffled_blocks(int64_t rows, uint64_t seed, int64_t block_rows);
 
-  bool is_shuffled() const { return shuffled_; }
+  /** Whether the rows of a window are in another order than they are read in. */
+  bool is_mixed() const { return shuffled_ && mixed_; }
   int64_t rows() const { return rows_; }
   int64_t num_windows() const { return num_windows_; }
   int64_t window_of(int64_t epoch, int64_t position) const;
@@ -84,13 +87,14 @@ class RowOrder {
   /** Index of the last block, which may be short, among the permuted ones. */
   int64_t place_of_last_block(int64_t epoch) const;
 
-  bool shuffled_ = false;
+  bool shuffled_ = false, mixed_ = false;
   int64_t rows_ = 0;
   int64_t num_windows_ = 0;
   RowWindows windows_;  // without shuffling; with it, the following
   uint64_t seed_ = 0;
   int64_t block_rows_ = 0;
   int64_t num_blocks_ = 0;
+  int64_t num_permuted_ = 0;  // of them, the first in the files
   int64_t window_blocks_ = 1;
 };
 

@@ -160,7 +160,8 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
     TERCEL_CHECK(check.new_train_rows || d.path != "solver.batchsize", ConfigError, printable(folder),
                  ": a checkpoint of a run with batches of another size: ", d.text);
     const bool is_order = d.path == "data.shuffle" ||
-                          (run.config.data.shuffle && (d.path == "data.shuffle_window" || d.path == "solver.seed"));
+                          (run.config.data.shuffle && (d.path == "data.shuffle_unit" ||
+                                                       d.path == "data.shuffle_window" || d.path == "solver.seed"));
     TERCEL_CHECK(check.new_train_rows || !is_order, ConfigError, printable(folder),
                  ": a checkpoint of a run that reads the rows in another order: ", d.text);
     check.warnings.push_back(d.text);

@@ -75,6 +75,7 @@ data::ReaderOptions train_reading(const ModelConfig& config, const Model& model)
   options.batch_size = config.solver.batchsize;
   options.epochs = config.solver.epochs_to_read();
   options.shuffle = config.data.shuffle;
+  options.shuffle_unit = config.data.shuffle_unit;
   options.shuffle_window = config.data.shuffle_window;
   options.seed = config.solver.seed;
   options.num_workers = config.data.num_workers;

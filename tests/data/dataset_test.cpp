@@ -160,7 +160,7 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   refused("[]", "expected an object");
   refused("{}", "option 'version': expected an integer, found nothing");
   refused(good.substr(0, good.size() / 2), "x.json: line ");
-  refused(replaced(good, "\"norm\"", "\"parquet\""), "x.json: format: unknown format 'parquet'");
+  refused(replaced(good, "\"norm\"", "\"orc\""), "x.json: format: unknown format 'orc'");
   const std::string later = replaced(good, "\"version\": 3", "\"version\": 4, \"compression\": \"zstd\"");
   const std::string versions = "x.json: expected version 2 or 3 of the description, which Tercel " +
                                std::string(version()) + " reads, found 4 of Tercel ";

@@ -24,7 +24,7 @@ std::vector<int64_t> rows_of(const RowOrder& order, int64_t epoch) {
     std::vector<int64_t> loaded;
     for (const RowRange& range : ranges)
       for (int64_t i = 0; i < range.count; ++i) loaded.push_back(range.begin + i);
-    EXPECT_EQ(mix.size(), order.is_shuffled() ? loaded.size() : 0u);
+    EXPECT_EQ(mix.size(), order.is_mixed() ? loaded.size() : 0u);
     for (size_t i = 0; i < loaded.size(); ++i) result.push_back(loaded[mix.empty() ? i : mix[i]]);
     EXPECT_EQ(order.window_end(epoch, window), static_cast<int64_t>(result.size()));
   }
@@ -119,6 +119,32 @@ TEST(RowOrder, AShuffledOrderIsAFunctionOfSeedEpochAndSizes) {
   EXPECT_NE(first, rows_of(RowOrder::shuffled(500, 1, 100, 10), 1));
   EXPECT_NE(first, rows_of(RowOrder::shuffled(500, 1, 200, 10), 0));
   EXPECT_NE(first, rows_of(RowOrder::shuffled(500, 1, 100, 20), 0));
+}
+
+TEST(RowOrder, ShuffledBlocksKeepTheirRowsAndTheShortOneIsLast) {
+  for (const int64_t rows : {1, 4, 5, 63, 64, 1000}) {
+    const RowOrder order = RowOrder::shuffled_blocks(rows, 7, 5);
+    std::set<std::vector<int64_t>> orders;
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      const std::vector<int64_t> got = rows_of(order, epoch);
+      for (int64_t position = 0; position < rows; ++position) {
+        ASSERT_EQ(order.window_of(epoch, position), position / 5);
+        if (position % 5 > 0) {
+          ASSERT_EQ(got[static_cast<size_t>(position)], got[static_cast<size_t>(position - 1)] + 1);
+        }
+        if (position >= rows / 5 * 5) {
+          ASSERT_EQ(got[static_cast<size_t>(position)], position);
+        }
+      }
+      orders.insert(got);
+      std::vector<int64_t> sorted = got;
+      std::sort(sorted.begin(), sorted.end());
+      ASSERT_EQ(sorted, numbers(rows));
+    }
+    if (rows > 60) {
+      EXPECT_EQ(orders.size(), 3u);
+    }
+  }
 }
 
 // Checkpoints depend on the order: these numbers must never change.

@@ -10,8 +10,9 @@
 from tercel.data.array_dataset import ArrayDataset
 from tercel.data.batch_reader import Batch, BatchReader, ReaderPosition, SparseBatch
 from tercel.data.dataset import Column, DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
-from tercel.data.making import ConvertResult, GenerateResult, convert_criteo, convert_csv, generate
+from tercel.data.making import (
+    ConvertResult, GenerateResult, convert_criteo, convert_csv, convert_dataset, generate, verify_dataset)
 
 __all__ = ["ArrayDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
-           "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo", "convert_csv", "generate",
-           "open_dataset", "open_files"]
+           "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo", "convert_csv",
+           "convert_dataset", "generate", "open_dataset", "open_files", "verify_dataset"]

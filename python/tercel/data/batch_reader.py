@@ -30,6 +30,7 @@ class ReaderPosition:
     seed: int = 0
     shuffle_window: int = 0
     shuffle_block: int = 0
+    shuffle_unit: str = "rows"
 
 
 class SparseBatch:

@@ -1,7 +1,7 @@
-"""Datasets made from text, and generated ones."""
+"""Datasets made from text or from other datasets, and generated ones."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple
 
 from tercel import _C
 from tercel.data._options import flag_of, name_of, path_of, paths_of, progress_of, takes_options
@@ -10,9 +10,10 @@ from tercel.data.dataset import Dataset
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from tercel._C import _CriteoOptions, _CsvOptions, _GenerateOptions
+    from tercel._C import _ConvertDatasetOptions, _CriteoOptions, _CsvOptions, _GenerateOptions, _VerifyOptions
 
-__all__ = ["ConvertResult", "GenerateResult", "convert_criteo", "convert_csv", "generate"]
+__all__ = ["ConvertResult", "GenerateResult", "convert_criteo", "convert_csv", "convert_dataset", "generate",
+           "verify_dataset"]
 
 Progress = Optional[Callable[[int, int], Any]]
 
@@ -78,3 +79,33 @@ def convert_criteo(sources: Any, folder: Any, *, replace: bool = False, progress
     does: `tercel convert criteo` on the command line.
     """
     return _convert(_C._convert_criteo, sources, _target(folder, format, replace, progress), options)
+
+
+def _dataset(value: Any, argument: str) -> Any:
+    if not isinstance(value, Dataset):
+        raise TypeError(f"{argument}: expected a Dataset, not {type(value).__name__}")
+    return value._of
+
+
+@takes_options("convert_dataset", "format.")
+def convert_dataset(source: Dataset, folder: Any, format: str, *, replace: bool = False, progress: Progress = None,
+                    **options: "Unpack[_ConvertDatasetOptions]") -> Dataset:
+    """
+    Writes the rows of a dataset in another format, as a dataset that appears in the folder when it is complete: `tercel
+    convert dataset` on the command line. Options of the format default to those that the rows had when they were in it.
+    progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the work, and nothing is left.
+    ConfigError for rows that the format cannot hold according to the schema, DataError for the first other one.
+    """
+    return Dataset._wrap(_C._convert_dataset(_dataset(source, "source"), *_target(folder, format, replace, progress),
+                                             options))
+
+
+@takes_options("verify")
+def verify_dataset(dataset: Dataset, *, progress: Progress = None,
+                   **options: "Unpack[_VerifyOptions]") -> List[str]:
+    """
+    Reads every file of a dataset and returns a message for each fault, at most max_faults: `tercel verify` on the
+    command line. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C, end the work.
+    """
+    faults: List[str] = _C._verify_dataset(_dataset(dataset, "dataset"), progress_of(progress, "progress"), options)
+    return faults

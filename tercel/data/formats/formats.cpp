@@ -17,7 +17,7 @@ Window::~Window() = default;
 void RecordSource::prepare(Window& /*window*/) const {}
 
 Span<FormatEntry> dataset_formats() {
-  static const FormatEntry formats[] = {norm_entry()};
+  static const FormatEntry formats[] = {norm_entry(), raw_entry(), rawasync_entry(), parquet_entry()};
   return formats;
 }
 

@@ -1,17 +1,29 @@
 // What formats give to the list of them. Private.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
 
 namespace tercel::data {
 
-/** A FilesSpec of an option struct and the function that describes files by it. */
+/**
+ * A FilesSpec of an option struct and the function that describes files by it. A field `train` that is a list has the
+ * files of the train part.
+ */
 template <OptionStruct Spec, Dataset (*kDescribe)(const Spec&)>
 class SpecOf final : public FilesSpec {
  public:
   OptionTable option_table() const override { return tercel::option_table<Spec>(); }
   void* options() override { return &spec_; }
+  std::string_view files_option() const override {
+    if constexpr (requires(Spec & spec) { spec.train.push_back(std::string()); })
+      return "train";
+    else
+      return {};
+  }
   Dataset describe() const override { return kDescribe(spec_); }
 
  private:
@@ -19,5 +31,8 @@ class SpecOf final : public FilesSpec {
 };
 
 FormatEntry norm_entry();
+FormatEntry raw_entry();
+FormatEntry rawasync_entry();
+FormatEntry parquet_entry();
 
 }  // namespace tercel::data

@@ -159,7 +159,7 @@ void NormSource::fail_row(const NormWindow& window, size_t row) const {
   const size_t end = shape_.uniform ? begin + record_bytes : window.starts[row + 1];
   const RecordPlace at{piece.first_record + static_cast<int64_t>(row) - piece.first_row,
                        piece.offset + static_cast<int64_t>(begin - piece.first_byte)};
-  fail(files_[piece.file], at, Span<std::byte>(window.bytes.data() + begin, end - begin), shape_.uniform);
+  fail(piece.file, at, Span<std::byte>(window.bytes.data() + begin, end - begin), shape_.uniform);
 }
 
 }  // namespace tercel::data

@@ -119,7 +119,7 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
 FormatEntry norm_entry() {
   return {
       "norm", "Norm files of HugeCTR's tools, which stay as they are and get a description",
-      "--train-list train.txt --test-list test.txt --dense-dim 13 --nnz-per-slot 1,1,2 "
+      "data --train-list train.txt --test-list test.txt --dense-dim 13 --nnz-per-slot 1,1,2 "
       "--slot-size-array 1000,500,20 --key-type i64",
       []() -> std::unique_ptr<DatasetFormat> { return std::make_unique<NormFormat>(); },
       []() -> std::unique_ptr<FilesSpec> { return std::make_unique<SpecOf<NormSpec, &dataset_from_norm_files>>(); }};

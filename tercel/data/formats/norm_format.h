@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -14,32 +13,20 @@
 
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
+#include "tercel/data/formats/key_type.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
 
 namespace tercel::data {
 
-/** Width of the keys in a file, which the file does not record. */
-enum class KeyType : uint8_t { U32, I64 };
-
 /** Framing of header and records: none, or a length before and a checksum after each. */
 enum class CheckMode : uint8_t { None, Sum };
 
-constexpr auto enum_names(KeyType) {
-  return std::to_array<EnumName<KeyType>>({{KeyType::U32, "u32"}, {KeyType::I64, "i64"}});
-}
 /** "Sum" and "Non" are HugeCTR's names. */
 constexpr auto enum_names(CheckMode) {
   return std::to_array<EnumName<CheckMode>>(
       {{CheckMode::None, "none"}, {CheckMode::Sum, "sum"}, {CheckMode::None, "Non"}, {CheckMode::Sum, "Sum"}});
-}
-/** Bytes of a key. */
-constexpr int64_t key_bytes(KeyType type) { return type == KeyType::U32 ? 4 : 8; }
-
-/** The largest key, as an unsigned number: an i64 key may have any bits. */
-constexpr uint64_t max_key(KeyType type) {
-  return type == KeyType::U32 ? std::numeric_limits<uint32_t>::max() : std::numeric_limits<uint64_t>::max();
 }
 
 /** First 64 bytes of a file (after the length, in Sum mode); little-endian. */

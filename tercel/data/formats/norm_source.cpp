@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <numeric>
-#include <optional>
 #include <utility>
 
 #include "tercel/data/formats/norm_source_impl.h"
@@ -18,17 +16,6 @@ constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
 
 }  // namespace
 
-void ByteBuffer::resize(size_t size) {
-  if (size > capacity_) {
-    const size_t capacity = std::max(size, capacity_ + capacity_ / 2);
-    DataPtr fresh = cpu_allocator().allocate(capacity);
-    if (size_ > 0) std::memcpy(fresh.get(), bytes_.get(), size_);
-    bytes_ = std::move(fresh);
-    capacity_ = capacity;
-  }
-  size_ = size;
-}
-
 NormSource::NormSource(const NormOptions& norm, const Dataset& dataset, const DataPart& part,
                        const SourceOptions& options)
     : layout_(dataset.schema, norm, options.binary_labels, options.inputs), keep_marks_(options.jumps) {
@@ -37,76 +24,36 @@ NormSource::NormSource(const NormOptions& norm, const Dataset& dataset, const Da
                "which are all that the files hold, found '",
                printable(options.columns[0]), "'");
   open_files(dataset, part);
-  shape_.label_dim = layout_.schema().label_dim;
-  shape_.dense_dim = layout_.schema().dense_dim;
-  shape_.uniform = std::all_of(files_.begin(), files_.end(), [](const SourceFile& file) { return file.uniform; });
-  auto slot = layout_.rules.slots().begin();
-  for (const SparseInput& taken : options.inputs) {
-    TERCEL_ASSERT(taken.slot_num <= layout_.rules.slots().end() - slot);
-    BatchShape::Input input;
-    input.name = taken.name;
-    input.slot_num = taken.slot_num;
-    for (int64_t s = 0; s < taken.slot_num; ++s) input.hotness.push_back((slot++)->hotness);
-    row_nnz_.push_back(std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0}));
-    shape_.inputs.push_back(std::move(input));
-  }
-  TERCEL_ASSERT(slot == layout_.rules.slots().end());
+  shape_ = shape_of(layout_.schema(), options.inputs);
+  shape_.uniform = std::all_of(records_.begin(), records_.end(), [](const Records& file) { return file.uniform; });
+  for (const BatchShape::Input& input : shape_.inputs) row_nnz_.push_back(row_nnz(input));
 }
 
 void NormSource::open_files(const Dataset& dataset, const DataPart& part) {
   int64_t body = 0;
   for (const DataFile& described : part.files) {
-    SourceFile source;
-    source.path = dataset.path_of(described);
-    const std::unique_ptr<RandomAccessFile> file = open_data_file(source.path);
-    source.info = file->identity();
-    TERCEL_CHECK(source.info.size == described.bytes, DataError, printable(source.path), ": expected ", described.bytes,
-                 " bytes, as the dataset's description says, found ", source.info.size);
-    source.rows = read_norm_header(*file, layout_);
-    TERCEL_CHECK(source.rows == described.rows, DataError, printable(source.path), ": byte ", layout_.framed() ? 12 : 8,
-                 ": expected number_of_records ", described.rows, ", as the dataset's description says, found ",
-                 source.rows);
-    source.uniform = check_norm_size(source.path, source.info.size, source.rows, layout_);
-    source.first_row = rows_;
-    source.marks.push_back(layout_.header_bytes());
-    rows_ += source.rows;
-    body += source.info.size - layout_.header_bytes();
-    files_.push_back(std::move(source));
+    const std::shared_ptr<const RandomAccessFile> file = files_.add(dataset, described);
+    const std::string& path = file->path();
+    const int64_t rows = read_norm_header(*file, layout_);
+    TERCEL_CHECK(rows == described.rows, DataError, printable(path), ": byte ", layout_.framed() ? 12 : 8,
+                 ": expected number_of_records ", described.rows, ", as the dataset's description says, found ", rows);
+    Records records;
+    records.uniform = check_norm_size(path, described.bytes, rows, layout_);
+    records.marks.push_back(layout_.header_bytes());
+    body += described.bytes - layout_.header_bytes();
+    records_.push_back(std::move(records));
   }
-  if (rows_ > 0)
-    rows_per_read_ = std::clamp<int64_t>(kReadBytes / std::max<int64_t>(1, body / rows_), 1, kMaxRowsPerRead);
+  if (rows() > 0)
+    rows_per_read_ = std::clamp<int64_t>(kReadBytes / std::max<int64_t>(1, body / rows()), 1, kMaxRowsPerRead);
 }
 
 std::unique_ptr<Window> NormSource::make_window() const { return std::make_unique<NormWindow>(); }
 
 const RandomAccessFile& NormSource::use(size_t index) {
-  if (open_index_ != index) {
-    open_index_ = SIZE_MAX;
-    open_ = open_data_file(files_[index].path);
-    open_index_ = index;
-    walked_to_ = {0, layout_.header_bytes()};
-  }
+  std::shared_ptr<const RandomAccessFile> file = files_.open(index);
+  if (file != open_) walked_to_ = {0, layout_.header_bytes()};
+  open_ = std::move(file);
   return *open_;
-}
-
-// Looked up by name, to detect files that were replaced or removed as well as files that were written to.
-void NormSource::check_unchanged(const SourceFile& file, RecordPlace at) const {
-  const auto fail = [&](std::string_view found) {
-    throw_error<DataError>({printable(file.path), ": record ", at.record, ": byte ", at.offset,
-                            ": expected the file as it was when reading began, found it ", found});
-  };
-  const std::optional<FileInfo> info = data_file_identity(file.path);
-  if (!info) fail("removed");
-  if (*info == file.info) return;
-  if (info->size != file.info.size) fail(str_cat({"with ", info->size, " bytes instead of ", file.info.size}));
-  fail(info->inode != file.info.inode || info->device != file.info.device ? "replaced" : "written to");
-}
-
-size_t NormSource::file_of(int64_t row) const {
-  const auto behind = std::upper_bound(files_.begin(), files_.end(), row,
-                                       [](int64_t r, const SourceFile& file) { return r < file.first_row; });
-  // Files without rows share their first row with the next one: the last of them is the one that has it.
-  return static_cast<size_t>(behind - files_.begin()) - 1;
 }
 
 void NormSource::load(Span<RowRange> ranges, Window& target, const std::atomic<bool>& stop) {
@@ -118,8 +65,8 @@ void NormSource::load(Span<RowRange> ranges, Window& target, const std::atomic<b
   for (const RowRange& range : ranges) {
     for (int64_t row = range.begin; row < range.begin + range.count;) {
       if (stop.load(std::memory_order_relaxed)) return;
-      const size_t index = file_of(row);
-      const SourceFile& file = files_[index];
+      const size_t index = files_.file_of(row);
+      const SourceFiles::Entry& file = files_[index];
       const int64_t record = row - file.first_row;
       const int64_t count = std::min(range.begin + range.count - row, file.rows - record);
       if (shape_.uniform)
@@ -132,16 +79,15 @@ void NormSource::load(Span<RowRange> ranges, Window& target, const std::atomic<b
 }
 
 void NormSource::load_uniform(size_t index, int64_t record, int64_t count, NormWindow& window) {
-  const SourceFile& source = files_[index];
   const size_t first_byte = window.bytes.size();
   const int64_t offset = layout_.header_bytes() + record * layout_.max_record_bytes;
   const auto bytes = static_cast<size_t>(count * layout_.max_record_bytes);
   window.pieces.push_back({index, record, offset, window.rows, first_byte});
   window.bytes.resize(first_byte + bytes);
   const size_t found = use(index).read_at(window.bytes.data() + first_byte, bytes, offset);
-  check_unchanged(source, {record, offset});
-  TERCEL_CHECK(found == bytes, DataError, printable(source.path), ": record ", record, ": byte ", offset, ": expected ",
-               bytes, " more bytes, found ", found);
+  files_.check_unchanged(index, {record, offset});
+  TERCEL_CHECK(found == bytes, DataError, printable(files_[index].path), ": record ", record, ": byte ", offset,
+               ": expected ", bytes, " more bytes, found ", found);
   window.rows += count;
 }
 
@@ -153,8 +99,8 @@ void NormSource::load_ragged(size_t index, int64_t record, int64_t count, NormWi
   walked_to_ = walk(index, start, count, &window, stop);
 }
 
-NormSource::RecordPlace NormSource::find_record(size_t index, int64_t record, const std::atomic<bool>& stop) {
-  const SourceFile& source = files_[index];
+RecordPlace NormSource::find_record(size_t index, int64_t record, const std::atomic<bool>& stop) {
+  const Records& source = records_[index];
   use(index);
   const auto mark = std::min(static_cast<size_t>(record / kMarkRows), source.marks.size() - 1);
   RecordPlace start{static_cast<int64_t>(mark) * kMarkRows, source.marks[mark]};
@@ -163,9 +109,10 @@ NormSource::RecordPlace NormSource::find_record(size_t index, int64_t record, co
   return walk(index, start, record - start.record, nullptr, stop);
 }
 
-NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t count, NormWindow* window,
-                                         const std::atomic<bool>& stop) {
-  SourceFile& source = files_[index];
+RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t count, NormWindow* window,
+                             const std::atomic<bool>& stop) {
+  const SourceFiles::Entry& source = files_[index];
+  std::vector<int64_t>& marks = records_[index].marks;
   const RandomAccessFile& file = use(index);
   ByteBuffer& buffer = window ? window->bytes : scratch_;
   if (!window) buffer.resize(0);
@@ -174,16 +121,15 @@ NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t
   const int64_t last = from.record + count;
   const int64_t average = (source.info.size - layout_.header_bytes()) / std::max<int64_t>(1, source.rows);
   const auto refuse = [&] {
-    check_unchanged(source, at);
+    files_.check_unchanged(index, at);
     if (window) window->rows += at.record - from.record;
-    fail_record(source, at);
+    fail_record(index, at);
   };
   while (at.record < last) {
     const int64_t size = record_size(buffer.data() + next, buffer.size() - next);
     if (size < 0) refuse();
     if (size > 0) {
-      if (keep_marks_ && at.record == static_cast<int64_t>(source.marks.size()) * kMarkRows)
-        source.marks.push_back(at.offset);
+      if (keep_marks_ && at.record == static_cast<int64_t>(marks.size()) * kMarkRows) marks.push_back(at.offset);
       next += static_cast<size_t>(size);
       at = {at.record + 1, at.offset + size};
       if (window) window->starts.push_back(next);
@@ -205,7 +151,7 @@ NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t
     buffer.resize(next + begun + bytes);
     if (file.read_at(buffer.data() + next + begun, bytes, read_from) != bytes) refuse();
   }
-  check_unchanged(source, at);
+  files_.check_unchanged(index, at);
   if (window) {
     buffer.resize(next);
     window->rows += count;
@@ -232,21 +178,22 @@ int64_t NormSource::record_size(const std::byte* record, size_t bytes) const {
   return layout_.framed() && load_unaligned<int32_t>(record) != at - payload ? -1 : size;
 }
 
-void NormSource::fail_record(const SourceFile& source, RecordPlace at) {
-  const auto bytes = static_cast<size_t>(std::min(layout_.max_record_bytes, source.info.size - at.offset));
+void NormSource::fail_record(size_t index, RecordPlace at) {
+  const auto bytes = static_cast<size_t>(std::min(layout_.max_record_bytes, files_[index].info.size - at.offset));
   scratch_.resize(bytes);
   const size_t found = open_->read_at(scratch_.data(), bytes, at.offset);
-  fail(source, at, Span<std::byte>(scratch_.data(), found), false);
+  fail(index, at, Span<std::byte>(scratch_.data(), found), false);
 }
 
-void NormSource::fail(const SourceFile& source, RecordPlace at, Span<std::byte> bytes, bool exact) const {
+void NormSource::fail(size_t index, RecordPlace at, Span<std::byte> bytes, bool exact) const {
+  const SourceFiles::Entry& source = files_[index];
   try {
     check_norm_record(layout_, bytes, {source.path, at.record, at.offset}, exact);
   } catch (const DataError& error) {
     throw DataError(error.what() + key_type_hint(source.info.size, source.rows, layout_));
   }
   // The file changed between two reads, or the two sets of checks disagree, which is a bug.
-  check_unchanged(source, at);
+  files_.check_unchanged(index, at);
   throw_error<InternalError>({printable(source.path), ": record ", at.record, " was refused but follows all rules"});
 }
 

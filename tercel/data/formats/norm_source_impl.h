@@ -12,46 +12,27 @@
 #include <string>
 #include <vector>
 
-#include "tercel/core/allocator.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/formats/norm_layout_impl.h"
-#include "tercel/data/random_access_file.h"
+#include "tercel/data/formats/source_files_impl.h"
 #include "tercel/data/record_source_impl.h"
 
 namespace tercel::data {
-
-/** Bytes that grow without being cleared, from the allocator of tensors: large ones lie in huge pages. */
-class ByteBuffer {
- public:
-  std::byte* data() { return static_cast<std::byte*>(bytes_.get()); }
-  const std::byte* data() const { return static_cast<const std::byte*>(bytes_.get()); }
-  size_t size() const { return size_; }
-  /** New bytes are uninitialised. */
-  void resize(size_t size);
-
- private:
-  DataPtr bytes_;
-  size_t size_ = 0;
-  size_t capacity_ = 0;
-};
 
 class NormSource final : public RecordSource {
  public:
   NormSource(const NormOptions& norm, const Dataset& dataset, const DataPart& part, const SourceOptions& options);
 
-  int64_t rows() const override { return rows_; }
-  RowWindows windows() const override { return RowWindows::every(rows_, rows_per_read_); }
+  int64_t rows() const override { return files_.rows(); }
+  RowWindows windows() const override { return RowWindows::every(rows(), rows_per_read_); }
   const BatchShape& shape() const override { return shape_; }
   std::unique_ptr<Window> make_window() const override;
   void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) override;
   void decode(const Window& window, const Places& places, BatchBuffer& out) const override;
 
  private:
-  struct SourceFile {
-    std::string path;
-    int64_t rows = 0;
-    int64_t first_row = 0;  // over all files
-    FileInfo info;          // as it was opened first
+  /** What is known about the records of a file. */
+  struct Records {
     bool uniform = false;
     std::vector<int64_t> marks;  // offsets of records 0, kMarkRows, 2 * kMarkRows ... as far as they are known
   };
@@ -68,16 +49,10 @@ class NormSource final : public RecordSource {
     std::vector<size_t> starts;  // ragged: where each row starts, and where the last one ends
     std::vector<Piece> pieces;
   };
-  /** A record and where it starts. */
-  struct RecordPlace {
-    int64_t record = 0;
-    int64_t offset = 0;
-  };
 
   void open_files(const Dataset& dataset, const DataPart& part);
+  /** Opens the file for the thread that loads. */
   const RandomAccessFile& use(size_t index);
-  void check_unchanged(const SourceFile& file, RecordPlace at) const;
-  size_t file_of(int64_t row) const;
 
   void load_uniform(size_t index, int64_t record, int64_t count, NormWindow& window);
   void load_ragged(size_t index, int64_t record, int64_t count, NormWindow& window, const std::atomic<bool>& stop);
@@ -90,7 +65,7 @@ class NormSource final : public RecordSource {
   RecordPlace walk(size_t index, RecordPlace from, int64_t count, NormWindow* window, const std::atomic<bool>& stop);
   /** Bytes of the record that starts here; 0 if it is longer than `bytes`, -1 if its counts break a rule. */
   int64_t record_size(const std::byte* record, size_t bytes) const;
-  [[noreturn]] void fail_record(const SourceFile& source, RecordPlace at);
+  [[noreturn]] void fail_record(size_t index, RecordPlace at);
 
   // These return the first place whose row breaks a rule, or -1.
   template <class Key>
@@ -99,19 +74,18 @@ class NormSource final : public RecordSource {
   int64_t decode_ragged(const NormWindow& window, const Places& places, BatchBuffer& out) const;
   [[noreturn]] void fail_row(const NormWindow& window, size_t row) const;
   /** Throws the error of an invalid record. */
-  [[noreturn]] void fail(const SourceFile& source, RecordPlace at, Span<std::byte> bytes, bool exact) const;
+  [[noreturn]] void fail(size_t index, RecordPlace at, Span<std::byte> bytes, bool exact) const;
 
   NormLayout layout_;
   BatchShape shape_;
   std::vector<int64_t> row_nnz_;  // of each input, in a uniform row
-  std::vector<SourceFile> files_;
-  int64_t rows_ = 0;
+  SourceFiles files_;
+  std::vector<Records> records_;  // of each file
   int64_t rows_per_read_ = 1;
   bool keep_marks_ = false;
 
   // Of the thread that loads:
-  std::unique_ptr<RandomAccessFile> open_;
-  size_t open_index_ = SIZE_MAX;
+  std::shared_ptr<const RandomAccessFile> open_;
   RecordPlace walked_to_;  // in the open file
   ByteBuffer scratch_;
 };

@@ -58,6 +58,7 @@ struct SolverOptions : optim::LearningRateOptions {
 
 struct DataOptions {
   bool shuffle = false;
+  data::ShuffleUnit shuffle_unit = data::ShuffleUnit::Rows;
   int64_t shuffle_window = 32768;
   int64_t num_workers = 1;
   int64_t prefetch = 2;
@@ -65,6 +66,7 @@ struct DataOptions {
   static constexpr auto fields() {
     return std::tuple(
         Field{"shuffle", &DataOptions::shuffle, "read the train rows of each epoch in a random order"},
+        Field{"shuffle_unit", &DataOptions::shuffle_unit, "rows, or batches, whose rows keep their order"},
         Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1),
               at_most(data::kMaxShuffleWindow)},
         Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1), at_most(data::kMaxWorkers)},

@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "tercel/data/arrow_module.h"
 #include "tercel/data/formats/norm_format.h"
+#include "tercel/data/formats/parquet_format.h"
+#include "tercel/data/formats/raw_format.h"
+#include "tercel/data/formats/rawasync_format.h"
 #include "tests/data/memory_format.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
@@ -20,6 +24,8 @@ using Make = std::function<Dataset(const TemporaryFolder& folder, const Schema& 
 struct FormatCase {
   std::string name;
   Make make;
+  bool ragged = true;  // the format holds rows with fewer keys than a slot may have
+  int64_t dense_dim = 2000;  // rows of 8 KiB, so that 300 of them are more than one read
 };
 
 /** Written by the format's own writer, in three files, and described. */
@@ -49,6 +55,24 @@ std::vector<FormatCase> cases() {
       all.push_back({"norm_" + std::string(to_string(key_type)) + "_" + std::string(to_string(mode)), written([=] {
                        return norm_format({key_type, mode});
                      })});
+  for (const SlotOffsets offsets : {SlotOffsets::None, SlotOffsets::Add}) {
+    const std::string name = "_offsets_" + std::string(to_string(offsets));
+    all.push_back({"raw" + name, written([=] { return raw_format({true, offsets}); }), false});
+    for (const KeyType key_type : {KeyType::U32, KeyType::I64})
+      all.push_back({"rawasync_" + std::string(to_string(key_type)) + name, written([=] {
+                       return rawasync_format({true, key_type, offsets});
+                     }),
+                     false});
+  }
+  if (has_arrow_module())
+    for (const KeyType key_type : {KeyType::U32, KeyType::I64})
+      for (const int64_t row_group_rows : {int64_t{30}, int64_t{1} << 16}) {
+        ParquetOptions options;
+        options.key_type = key_type;
+        options.row_group_rows = row_group_rows;
+        all.push_back({"parquet_" + std::string(to_string(key_type)) + "_" + std::to_string(row_group_rows),
+                       written([=] { return parquet_format(options); }), true, 20});
+      }
   all.push_back({"memory", [](const TemporaryFolder&, const Schema& schema, const Rows& rows) {
                    const auto memory = std::make_shared<MemoryRows>();
                    memory->rows = rows;
@@ -63,9 +87,9 @@ class FormatConformance : public testing::TestWithParam<size_t> {
   template <class Check>
   void for_each_kind(Check check) const {
     for (const bool ragged : {false, true}) {
+      if (ragged && !cases()[GetParam()].ragged) continue;
       SCOPED_TRACE(ragged ? "ragged" : "uniform");
-      // Rows of 8 KiB, so that 300 of them are more than one read.
-      const Schema schema = make_schema(2000, {1, 3, 2});
+      const Schema schema = make_schema(cases()[GetParam()].dense_dim, {1, 3, 2});
       const Rows rows = make_rows(schema, 300, ragged);
       const TemporaryFolder folder;
       check(cases()[GetParam()].make(folder, schema, rows), rows);
@@ -101,6 +125,39 @@ TEST_P(FormatConformance, TheOrderOfAnEpochIsThatOfEveryFormat) {
     const Rows shuffled = read_all(dataset, options);
     EXPECT_NE(shuffled, rows);
     EXPECT_EQ(shuffled, read_all(memory_dataset(dataset.schema, memory), options));
+  });
+}
+
+TEST_P(FormatConformance, BatchesInRandomOrderKeepTheirRows) {
+  for_each_kind([](const Dataset& dataset, const Rows& rows) {
+    ReaderOptions options = options_of(32, 2);
+    options.shuffle = true;
+    options.shuffle_unit = ShuffleUnit::Batches;
+    options.seed = 5;
+    BatchReader reader(dataset, PartName::Train, options);
+    const auto memory = std::make_shared<MemoryRows>();
+    memory->rows = rows;
+    Rows found;
+    Batch batch;
+    std::vector<int64_t> order;
+    while (reader.next(batch)) {
+      EXPECT_EQ(batch.rows, std::min<int64_t>(32, rows.count - batch.row));
+      append_batch(found, batch, dataset.schema);
+      // The first dense value is the number of the row.
+      for (int64_t row = 0; row < batch.rows; ++row)
+        order.push_back(static_cast<int64_t>(batch.dense.data<float>()[row * dataset.schema.dense_dim]));
+    }
+    EXPECT_EQ(found, permuted(rows, dataset.schema, order));
+    for (size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i] % 32, static_cast<int64_t>(i) % 32);
+    EXPECT_NE(found, rows);
+    EXPECT_EQ(found, read_all(memory_dataset(dataset.schema, memory), options));
+    ReaderPosition position = reader.position();
+    EXPECT_EQ(position.shuffle_block, 32);
+    options.batch_size = 30;
+    BatchReader other(dataset, PartName::Train, options);
+    TERCEL_EXPECT_THROW(other.seek(position), ConfigError, "another order of rows");
+    position.shuffle_unit = ShuffleUnit::Rows;
+    TERCEL_EXPECT_THROW(reader.seek(position), ConfigError, "expected shuffle_unit batches, found rows");
   });
 }
 

@@ -1,0 +1,173 @@
+// Any bytes are rows or a DataError, the same for every batch size, order and number of workers; valid rows are written
+// as the same bytes again. Raw and RawAsync: the first two bytes of the input select the dataset description.
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/formats/raw_format.h"
+#include "tercel/data/formats/rawasync_format.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+
+namespace {
+
+using tercel::ConfigError;
+using tercel::DataError;
+using tercel::data::Batch;
+using tercel::data::BatchReader;
+using tercel::data::DataPart;
+using tercel::data::Dataset;
+using tercel::data::KeyType;
+using tercel::data::PartName;
+using tercel::data::RawAsyncSpec;
+using tercel::data::RawSpec;
+using tercel::data::ReaderOptions;
+using tercel::data::SlotOffsets;
+using tercel::data::SparseBatch;
+using tercel::data::WriterOptions;
+
+/** A folder for the life of the program. */
+struct WorkFolder {
+  std::string path = (std::filesystem::temp_directory_path() / "tercel_fuzz_XXXXXX").string();
+
+  WorkFolder() {
+    if (::mkdtemp(path.data()) == nullptr) std::abort();
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+const std::string& work_folder() {
+  static const WorkFolder folder;
+  return folder.path;
+}
+
+struct Outcome {
+  std::string error;  // empty: everything was read
+  std::vector<float> labels, dense;
+  std::vector<int32_t> nnz;
+  std::vector<int64_t> keys;
+  int64_t rows = 0;
+};
+
+template <class T>
+void append(std::vector<T>& to, const void* from, int64_t count) {
+  if (count > 0) to.insert(to.end(), static_cast<const T*>(from), static_cast<const T*>(from) + count);
+}
+
+Outcome read_all(const Dataset& dataset, const ReaderOptions& options) {
+  Outcome outcome;
+  try {
+    BatchReader reader(dataset, PartName::Train, options);
+    Batch batch;
+    while (reader.next(batch)) {
+      outcome.rows += batch.rows;
+      append(outcome.labels, batch.labels.data_ptr(), batch.labels.numel());
+      append(outcome.dense, batch.dense.data_ptr(), batch.dense.numel());
+      const SparseBatch& sparse = batch.sparse[0];
+      const int64_t* offsets = sparse.row_offsets.data<int64_t>();
+      for (int64_t bag = 0; bag < batch.rows * sparse.slot_num; ++bag)
+        outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
+      append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
+    }
+    if (outcome.rows != reader.epoch_rows()) std::abort();
+  } catch (const DataError& error) {
+    outcome.error = error.what();
+  }
+  return outcome;
+}
+
+void check_writes_the_same(const Dataset& dataset, const Outcome& read, const uint8_t* data, size_t size) {
+  WriterOptions options;
+  options.folder = work_folder();
+  options.prefix = "out-";
+  options.rows_per_file = std::max<int64_t>(1, read.rows);
+  options.binary_labels = false;
+  const auto writer = dataset.format->create_writer(dataset.schema, options);
+  writer->write({read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data()});
+  const DataPart part = writer->finish();
+  const std::string written = tercel::read_file(options.folder + "/" + part.files[0].path, int64_t{1} << 30);
+  if (written != std::string(reinterpret_cast<const char*>(data), size)) std::abort();
+}
+
+/** Whether the bytes of integers are the only ones that give these rows. */
+bool is_reversible(const Outcome& read, bool integers) {
+  if (!integers) return true;
+  // Large integers have the same logarithm, and as labels the same float.
+  const auto all_below = [](const std::vector<float>& values, float limit) {
+    return std::all_of(values.begin(), values.end(), [limit](float value) { return value < limit && value > -limit; });
+  };
+  return all_below(read.dense, 12.0f) && all_below(read.labels, 16777216.0f);
+}
+
+template <class Spec>
+Dataset describe(Spec spec, const std::string& path, uint8_t how) {
+  spec.train = {path};
+  spec.dense_dim = (how >> 2) & 3;
+  spec.nnz_per_slot = (how & 16) != 0 ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{1, 3};
+  if ((how & 32) != 0) spec.slot_size_array = {10, 1000};
+  if ((how & 64) != 0) spec.slot_offsets = SlotOffsets::Add;
+  if constexpr (std::is_same_v<Spec, RawSpec>) {
+    spec.float_label_dense = (how & 128) != 0;
+    return tercel::data::dataset_from_raw_files(spec);
+  } else {
+    spec.is_dense_float = (how & 128) != 0;
+    spec.key_type = (how & 2) != 0 ? KeyType::I64 : KeyType::U32;
+    return tercel::data::dataset_from_rawasync_files(spec);
+  }
+}
+
+void check(const Dataset& dataset, bool integers, bool binary_labels, const uint8_t* data, size_t size) {
+  ReaderOptions options;
+  options.binary_labels = binary_labels;
+  options.batch_size = 1;
+  const Outcome one = read_all(dataset, options);
+  options.batch_size = 100;
+  options.num_workers = 2;
+  const Outcome many = read_all(dataset, options);
+  if (one.error != many.error) std::abort();
+  options.shuffle = true;
+  options.shuffle_block = 2;
+  options.shuffle_window = 4;
+  const Outcome shuffled = read_all(dataset, options);
+  if (one.error.empty() != shuffled.error.empty()) std::abort();
+  if (!one.error.empty()) return;
+  if (one.keys != many.keys || one.rows != shuffled.rows || one.keys.size() != shuffled.keys.size()) std::abort();
+  if (is_reversible(one, integers)) check_writes_the_same(dataset, one, data, size);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  const uint8_t how = data[0];
+  const bool binary_labels = data[1] % 2 == 0;
+  data += 2;
+  size -= 2;
+  const int fd = ::memfd_create("fuzz", MFD_CLOEXEC);
+  if (fd < 0 || ::write(fd, data, size) != static_cast<ssize_t>(size)) std::abort();
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const bool async = (how & 1) != 0;
+  try {
+    const Dataset dataset = async ? describe(RawAsyncSpec(), path, how) : describe(RawSpec(), path, how);
+    if (dataset.train.rows() > 0) check(dataset, async || (how & 128) == 0, binary_labels, data, size);
+  } catch (const DataError&) {
+  } catch (const ConfigError&) {
+    // Offsets without sizes of slots.
+    if ((how & 96) != 64) std::abort();
+  }
+  ::close(fd);
+  return 0;
+}

@@ -1,0 +1,34 @@
+// The module's table of functions: see Note [Arrow module].
+#include <arrow/config.h>
+#include <arrow/util/config.h>
+
+#include "tercel/arrow/arrow_io.h"
+#include "tercel/util/export.h"
+
+namespace tercel::arrow_module {
+
+namespace {
+
+void set_memory_limit(int64_t bytes) { pool().set_limit(bytes); }
+int64_t memory_in_use() { return pool().bytes_allocated(); }
+
+}  // namespace
+
+extern "C" TERCEL_API const data::ArrowApi* tercel_arrow_api() {
+  static const data::ArrowApi api{data::kArrowAbiVersion,
+                                  ::arrow::GetBuildInfo().version_major,
+                                  ::arrow::GetBuildInfo().version_string.c_str(),
+                                  set_memory_limit,
+                                  memory_in_use,
+                                  open_file,
+                                  close_file,
+                                  get_schema,
+                                  read_row_group,
+                                  open_writer,
+                                  write_rows,
+                                  finish_writer,
+                                  close_writer};
+  return &api;
+}
+
+}  // namespace tercel::arrow_module

@@ -1,0 +1,209 @@
+#include "tercel/data/convert_dataset.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/format.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel::data {
+
+namespace {
+
+using Progress = FunctionRef<void(int64_t rows)>;
+
+/** Rows of a batch, so that it takes a megabyte or few, whatever a row may hold. */
+int64_t batch_rows(const Schema& schema) {
+  constexpr int64_t kNumbers = 1 << 18, kMostRows = 8192;
+  const int64_t row = schema.label_dim + schema.dense_dim + schema.slot_num() + schema.max_nnz();
+  return std::clamp<int64_t>(kNumbers / row, 1, kMostRows);
+}
+
+/** A batch as a block of rows, or a range of its rows. */
+class BatchRows {
+ public:
+  BatchRows(const Schema& schema, const Batch& batch) : schema_(schema), batch_(batch) {
+    if (batch.sparse.empty()) return;
+    const SparseBatch& sparse = batch.sparse[0];
+    offsets_ = sparse.row_offsets.data<int64_t>();
+    const auto bags = static_cast<size_t>(batch.rows * sparse.slot_num);
+    nnz_.resize(bags);
+    for (size_t bag = 0; bag < bags; ++bag) nnz_[bag] = static_cast<int32_t>(offsets_[bag + 1] - offsets_[bag]);
+  }
+
+  /** Valid until the next call. */
+  RowBlock rows(int64_t begin, int64_t count) {
+    RowBlock block;
+    block.rows = count;
+    block.labels = static_cast<const float*>(batch_.labels.data_ptr()) + begin * schema_.label_dim;
+    block.dense = static_cast<const float*>(batch_.dense.data_ptr()) + begin * schema_.dense_dim;
+    if (offsets_ != nullptr) {
+      const SparseBatch& sparse = batch_.sparse[0];
+      const int64_t first_bag = begin * sparse.slot_num, first_key = offsets_[first_bag];
+      block.nnz = nnz_.data() + first_bag;
+      block.keys = static_cast<const int64_t*>(sparse.keys.data_ptr()) + first_key;
+      if (sparse.key_weights.defined())
+        block.key_weights = static_cast<const float*>(sparse.key_weights.data_ptr()) + first_key;
+    }
+    columns_.clear();
+    for (const RowColumn& column : batch_.columns) {
+      const auto* values = static_cast<const std::byte*>(column.values.data_ptr());
+      columns_.push_back(values + begin * static_cast<int64_t>(item_size(column.values.dtype())));
+    }
+    block.columns = columns_;
+    return block;
+  }
+
+ private:
+  const Schema& schema_;
+  const Batch& batch_;
+  const int64_t* offsets_ = nullptr;
+  std::vector<int32_t> nnz_;
+  std::vector<const void*> columns_;
+};
+
+class DatasetConverter {
+ public:
+  DatasetConverter(const Dataset& source, const ConvertDatasetOptions& options, const std::string& folder, bool replace,
+                   Progress progress)
+      : source_(source), options_(options), progress_(progress) {
+    TERCEL_CHECK(options.format, ConfigError, "convert: expected a format, such as norm_format(), found none");
+    check_options(options, "convert");
+    const int64_t rows = source.train.rows() + source.test.rows();
+    const int64_t needed = options.format->estimate_bytes(source.schema, rows), found = free_bytes(folder);
+    TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
+                 " of room on the disk for ", rows, " rows, found ", format_bytes(found));
+    if (!replace) return;
+    for (const DataPart* part : {&source.train, &source.test})
+      for (const DataFile& file : part->files) check_outside(folder, source.path_of(file));
+  }
+
+  Dataset run(const std::string& target) {
+    Dataset result;
+    result.format = options_.format;
+    for (const auto& origin : source_.origins)
+      if (origin->name() != result.format->name()) add_origin(result, origin);
+    if (source_.format->name() != result.format->name()) add_origin(result, source_.format);
+    result.schema = source_.schema;
+    result.conversion = source_.conversion;
+    // Both before the first row is read: what the schema forbids is known at once.
+    const std::unique_ptr<DatasetWriter> train = make_writer(target, PartName::Train);
+    const std::unique_ptr<DatasetWriter> test =
+        source_.test.files.empty() ? nullptr : make_writer(target, PartName::Test);
+    copy_vocabulary(target);
+    result.train = write_part(PartName::Train, *train);
+    if (test) result.test = write_part(PartName::Test, *test);
+    return result;
+  }
+
+ private:
+  static void add_origin(Dataset& dataset, const std::shared_ptr<const DatasetFormat>& format) {
+    std::erase_if(dataset.origins, [&](const auto& other) { return other->name() == format->name(); });
+    dataset.origins.push_back(format);
+  }
+
+  std::unique_ptr<DatasetWriter> make_writer(const std::string& folder, PartName part) const {
+    WriterOptions options;
+    options.folder = folder;
+    options.prefix = str_cat({to_string(part), "/part-"});
+    options.file_list = str_cat({to_string(part), ".txt"});
+    if (options_.rows_per_file > 0) options.rows_per_file = options_.rows_per_file;
+    // The source's rules hold for the rows already.
+    options.binary_labels = false;
+    return options_.format->create_writer(source_.schema, options);
+  }
+
+  DataPart write_part(PartName name, DatasetWriter& writer) {
+    const DataPart& part = source_.part(name);
+    // Rows that are left in the file of the source, and the file.
+    size_t file = 0;
+    int64_t left = 0;
+    const auto next_file = [&] {
+      for (; left == 0 && file < part.files.size(); ++file) {
+        left = part.files[file].rows;
+        if (options_.rows_per_file == 0) writer.start_file(left);
+      }
+    };
+    next_file();
+    if (part.rows() > 0) {
+      ReaderOptions reading;
+      reading.batch_size = batch_rows(source_.schema);
+      reading.num_workers = num_threads();
+      reading.prefetch = std::max<int64_t>(2, reading.num_workers);
+      reading.binary_labels = false;
+      for (const Column& column : source_.schema.columns) reading.columns.push_back(column.name);
+      BatchReader reader(source_, name, reading);
+      Batch batch;
+      while (reader.next(batch)) {
+        BatchRows rows(source_.schema, batch);
+        for (int64_t begin = 0; begin < batch.rows;) {
+          const int64_t count = std::min(left, batch.rows - begin);
+          write_rows(writer, rows.rows(begin, count), part);
+          begin += count;
+          left -= count;
+          next_file();
+        }
+        progress_(written_ + writer.rows());
+      }
+    }
+    written_ += writer.rows();
+    DataPart result = writer.finish();
+    result.truth = part.truth;
+    return result;
+  }
+
+  void write_rows(DatasetWriter& writer, const RowBlock& block, const DataPart& part) const {
+    try {
+      writer.write(block);
+    } catch (const ValueError& error) {
+      fail_row(writer.rows(), part, error.what());
+    }
+  }
+
+  /** Names the row in its file. */
+  [[noreturn]] void fail_row(int64_t row, const DataPart& part, std::string_view why) const {
+    const std::string counted = str_cat({options_.format->name(), ": row ", row, ": "});
+    if (why.starts_with(counted)) why.remove_prefix(counted.size());
+    for (const DataFile& file : part.files) {
+      if (row < file.rows)
+        throw_error<DataError>({printable(source_.path_of(file)), ": row ", row, ": the format ",
+                                options_.format->name(), " cannot hold it: ", why});
+      row -= file.rows;
+    }
+    throw DataError(std::string(why));
+  }
+
+  void copy_vocabulary(const std::string& target) const {
+    if (!source_.conversion || !source_.conversion->vocabulary) return;
+    const FileRecord& vocabulary = *source_.conversion->vocabulary;
+    verify_file(source_, vocabulary);
+    const std::string to = join_path(target, vocabulary.path);
+    create_dirs(parent_path(to));
+    write_file_atomically(to, read_file(source_.path_of(vocabulary), vocabulary.bytes));
+  }
+
+  const Dataset& source_;
+  const ConvertDatasetOptions& options_;
+  Progress progress_;
+  int64_t written_ = 0;  // rows of the parts before
+};
+
+}  // namespace
+
+Dataset convert_dataset(const Dataset& source, const std::string& folder, const ConvertDatasetOptions& options,
+                        bool replace, Progress progress) {
+  DatasetConverter converter(source, options, folder, replace, progress);
+  AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
+  Dataset result = converter.run(target.temporary_path());
+  save_dataset(result, target.temporary_path());
+  target.commit();
+  result.folder = folder;
+  return result;
+}
+
+}  // namespace tercel::data

@@ -1,0 +1,382 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "tercel/data/decoded_rows_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+
+namespace tercel::data {
+
+namespace {
+
+// Rows that are copied column by column before the next ones: their part of a batch stays in the second cache.
+constexpr int64_t kBlockRows = 512;
+
+template <class T>
+void copy_to(std::vector<T>& out, const T* from, int64_t count) {
+  if (count > 0) out.insert(out.end(), from, from + count);
+}
+
+void append_bad(std::vector<BadCell>& out, const std::vector<BadCell>& from, int64_t begin, int64_t count, int64_t at) {
+  const auto before = [](const BadCell& cell, int64_t row) { return cell.row < row; };
+  for (auto cell = std::lower_bound(from.begin(), from.end(), begin, before);
+       cell != from.end() && cell->row < begin + count; ++cell)
+    out.push_back({cell->row - begin + at, cell->kind, cell->found});
+}
+
+const BadCell* find_bad(const std::vector<BadCell>& bad, int64_t row) {
+  const auto found = std::lower_bound(bad.begin(), bad.end(), row,
+                                      [](const BadCell& cell, int64_t r) { return cell.row < r; });
+  return found != bad.end() && found->row == row ? &*found : nullptr;
+}
+
+/** Whether one of the rows is among the bad ones. */
+template <class RowAt>
+bool has_bad(const std::vector<BadCell>& bad, RowAt row_at, int64_t count) {
+  if (bad.empty()) return false;
+  for (int64_t i = 0; i < count; ++i)
+    if (find_bad(bad, row_at(i))) return true;
+  return false;
+}
+
+int64_t add_wrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+}  // namespace
+
+int64_t DecodedRows::bytes() const {
+  int64_t sum = 0;
+  for (const FloatColumn& column : floats) sum += 4 * column.width * rows;
+  for (const KeyColumn& column : keys) {
+    const int64_t count = rows == 0 ? 0 : column.begin(rows - 1) + column.count(rows - 1) - column.begin(0);
+    sum += count * (column.weights ? 12 : 8) + (column.offsets ? 8 * (rows + 1) : 0);
+  }
+  for (const FurtherColumn& column : columns) sum += rows * (column.floats ? 4 : 8);
+  return sum;
+}
+
+void DecodedRows::clear_like(const DecodedRows& other) {
+  rows = 0;
+  origins.clear();
+  floats.resize(other.floats.size());
+  keys.resize(other.keys.size());
+  columns.resize(other.columns.size());
+  for (size_t c = 0; c < floats.size(); ++c) {
+    floats[c].width = other.floats[c].width;
+    floats[c].own.clear();
+    floats[c].bad.clear();
+  }
+  for (size_t c = 0; c < keys.size(); ++c) {
+    keys[c].per_row = other.keys[c].per_row;
+    keys[c].own.clear();
+    keys[c].own_offsets.clear();
+    keys[c].offsets = nullptr;
+    keys[c].own_weights.clear();
+    keys[c].bad.clear();
+  }
+  for (FurtherColumn& column : columns) {
+    column.own_floats.clear();
+    column.own_integers.clear();
+    column.bad.clear();
+  }
+}
+
+void DecodedRows::append(const DecodedRows& from, int64_t begin, int64_t count) {
+  if (count == 0) return;
+  // The origin of the first row, and further ones that begin among the rows.
+  const auto behind = std::upper_bound(from.origins.begin(), from.origins.end(), begin,
+                                       [](int64_t row, const RowOrigin& origin) { return row < origin.first; });
+  for (auto origin = behind - 1; origin != from.origins.end() && origin->first < begin + count; ++origin) {
+    const int64_t skipped = std::max<int64_t>(0, begin - origin->first);
+    origins.push_back({rows + std::max<int64_t>(0, origin->first - begin), origin->file, origin->group,
+                       origin->row + skipped});
+  }
+  for (size_t c = 0; c < floats.size(); ++c) {
+    FloatColumn& to = floats[c];
+    copy_to(to.own, from.floats[c].values + begin * to.width, count * to.width);
+    to.values = to.own.data();
+    append_bad(to.bad, from.floats[c].bad, begin, count, rows);
+  }
+  for (size_t c = 0; c < keys.size(); ++c) {
+    KeyColumn& to = keys[c];
+    const KeyColumn& source = from.keys[c];
+    const int64_t first = source.begin(begin), num = source.begin(begin + count - 1) + source.count(begin + count - 1) - first;
+    const auto base = static_cast<int64_t>(to.own.size());
+    copy_to(to.own, source.keys + first, num);
+    to.keys = to.own.data();
+    if (source.weights) {
+      copy_to(to.own_weights, source.weights + first, num);
+      to.weights = to.own_weights.data();
+    }
+    if (source.offsets && to.own_offsets.empty())
+      for (int64_t row = 0; row <= rows; ++row) to.own_offsets.push_back(row * to.per_row);
+    if (!to.own_offsets.empty()) {
+      for (int64_t row = begin; row < begin + count; ++row)
+        to.own_offsets.push_back(base + source.begin(row) + source.count(row) - first);
+      to.offsets = to.own_offsets.data();
+    }
+    append_bad(to.bad, source.bad, begin, count, rows);
+  }
+  for (size_t c = 0; c < columns.size(); ++c) {
+    FurtherColumn& to = columns[c];
+    const FurtherColumn& source = from.columns[c];
+    if (source.floats) {
+      copy_to(to.own_floats, source.floats + begin, count);
+      to.floats = to.own_floats.data();
+    } else {
+      copy_to(to.own_integers, source.integers + begin, count);
+      to.integers = to.own_integers.data();
+    }
+    append_bad(to.bad, source.bad, begin, count, rows);
+  }
+  rows += count;
+}
+
+RowAssembler::RowAssembler(RowRules rules, BatchShape shape, ColumnNames names, std::vector<int64_t> add,
+                           std::vector<std::string> files)
+    : rules_(std::move(rules)),
+      shape_(std::move(shape)),
+      names_(std::move(names)),
+      add_(std::move(add)),
+      files_(std::move(files)) {
+  size_t slot = 0;
+  for (const BatchShape::Input& input : shape_.inputs) {
+    first_slot_.push_back(slot);
+    slot += static_cast<size_t>(input.slot_num);
+    row_nnz_.push_back(std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0}));
+  }
+  TERCEL_ASSERT(slot == rules_.slots().size() && slot == add_.size());
+}
+
+template <class RowAt>
+bool RowAssembler::copy_floats(const DecodedRows& from, RowAt row_at, int64_t begin, int64_t end, int64_t batch_row,
+                               BatchBuffer& out) const {
+  bool good = true;
+  int64_t at = 0;  // among the labels, then among the dense values
+  bool labels = true;
+  for (const FloatColumn& column : from.floats) {
+    if (labels && at == shape_.label_dim) {
+      labels = false;
+      at = 0;
+    }
+    const int64_t dim = labels ? shape_.label_dim : shape_.dense_dim;
+    float* to = (labels ? out.labels : out.dense) + (batch_row + begin) * dim + at;
+    const float* values = column.values;
+    const int64_t width = column.width;
+    const auto copy = [&](auto is_good) {
+      for (int64_t i = begin; i < end; ++i, to += dim) {
+        const float* source = values + row_at(i) * width;
+        for (int64_t k = 0; k < width; ++k) {
+          good &= is_good(source[k]);
+          to[k] = source[k];
+        }
+      }
+    };
+    if (labels)
+      copy([&](float value) { return rules_.is_label(value); });
+    else
+      copy([](float value) { return RowRules::is_dense_value(value); });
+    at += width;
+  }
+  return good;
+}
+
+template <class RowAt>
+bool RowAssembler::copy_uniform(const DecodedRows& from, size_t input, RowAt row_at, int64_t begin, int64_t end,
+                                int64_t batch_row, BatchBuffer& out) const {
+  bool good = true;
+  const BatchShape::Input& shape = shape_.inputs[input];
+  const int64_t row_nnz = row_nnz_[input];
+  int64_t at = 0;
+  for (size_t s = 0; s < shape.hotness.size(); ++s) {
+    const size_t slot = first_slot_[input] + s;
+    const RowRules::SlotRule rule = rules_.slots()[slot];
+    const KeyColumn& column = from.keys[slot];
+    const int64_t add = add_[slot], hotness = rule.hotness;
+    int64_t* to = out.inputs[input].keys + (batch_row + begin) * row_nnz + at;
+    float* weights = out.inputs[input].key_weights;
+    if (weights) weights += (batch_row + begin) * row_nnz + at;
+    if (!column.offsets && hotness == 1 && !weights) {
+      for (int64_t i = begin; i < end; ++i, to += row_nnz) {
+        const int64_t key = add_wrapping(column.keys[row_at(i)], add);
+        good &= rule.has(key);
+        *to = key;
+      }
+    } else {
+      for (int64_t i = begin; i < end; ++i, to += row_nnz) {
+        const int64_t row = row_at(i), first = column.begin(row);
+        if (column.count(row) != hotness) return false;
+        for (int64_t k = 0; k < hotness; ++k) {
+          const int64_t key = add_wrapping(column.keys[first + k], add);
+          good &= rule.has(key);
+          to[k] = key;
+        }
+        if (!weights) continue;
+        for (int64_t k = 0; k < hotness; ++k) {
+          weights[k] = column.weights ? column.weights[first + k] : 1.0f;
+          good &= RowRules::is_dense_value(weights[k]);
+        }
+        weights += row_nnz;
+      }
+    }
+    at += hotness;
+  }
+  return good;
+}
+
+template <class RowAt>
+bool RowAssembler::copy_ragged(const DecodedRows& from, size_t input, RowAt row_at, int64_t count, int64_t batch_row,
+                               BatchBuffer& out) const {
+  bool good = true;
+  const int64_t slots = shape_.inputs[input].slot_num;
+  BatchBuffer::Input& target = out.inputs[input];
+  int64_t* const offsets = target.row_offsets + batch_row * slots;
+  const KeyColumn* const columns = from.keys.data() + first_slot_[input];
+  for (int64_t s = 0; s < slots; ++s) {
+    const RowRules::SlotRule& rule = rules_.slots()[first_slot_[input] + static_cast<size_t>(s)];
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t num = columns[s].count(row_at(i));
+      if (!rule.allows(num)) return false;
+      offsets[i * slots + s + 1] = num;
+    }
+  }
+  int64_t next = target.nnz;
+  for (int64_t bag = 1; bag <= count * slots; ++bag) offsets[bag] = next += offsets[bag];
+  out.reserve_keys(input, next);
+  for (int64_t s = 0; s < slots; ++s) {
+    const size_t slot = first_slot_[input] + static_cast<size_t>(s);
+    const RowRules::SlotRule rule = rules_.slots()[slot];
+    const int64_t add = add_[slot];
+    const KeyColumn& column = columns[s];
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t begin = offsets[i * slots + s], end = offsets[i * slots + s + 1];
+      const int64_t source = column.begin(row_at(i));
+      for (int64_t k = begin; k < end; ++k) {
+        const int64_t key = add_wrapping(column.keys[source + k - begin], add);
+        good &= rule.has(key);
+        target.keys[k] = key;
+      }
+      if (!target.key_weights) continue;
+      for (int64_t k = begin; k < end; ++k) {
+        const float weight = column.weights ? column.weights[source + k - begin] : 1.0f;
+        good &= RowRules::is_dense_value(weight);
+        target.key_weights[k] = weight;
+      }
+    }
+  }
+  target.nnz = next;
+  return good;
+}
+
+template <class RowAt>
+bool RowAssembler::copy_columns(const DecodedRows& from, RowAt row_at, int64_t count, int64_t batch_row,
+                                BatchBuffer& out) const {
+  bool good = true;
+  for (size_t c = 0; c < from.columns.size(); ++c) {
+    const FurtherColumn& column = from.columns[c];
+    if (column.floats) {
+      auto* to = static_cast<float*>(out.columns[c]) + batch_row;
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = column.floats[row_at(i)];
+        good &= RowRules::is_dense_value(to[i]);
+      }
+    } else {
+      auto* to = static_cast<int64_t*>(out.columns[c]) + batch_row;
+      for (int64_t i = 0; i < count; ++i) to[i] = column.integers[row_at(i)];
+    }
+  }
+  return good;
+}
+
+template <class RowAt>
+void RowAssembler::decode_rows(const DecodedRows& from, RowAt row_at, int64_t count, int64_t batch_row,
+                               BatchBuffer& out) const {
+  bool good = true;
+  for (const FloatColumn& column : from.floats) good &= !has_bad(column.bad, row_at, count);
+  for (const KeyColumn& column : from.keys) good &= !has_bad(column.bad, row_at, count);
+  for (const FurtherColumn& column : from.columns) good &= !has_bad(column.bad, row_at, count);
+  for (int64_t begin = 0; good && begin < count; begin += kBlockRows) {
+    const int64_t end = std::min(begin + kBlockRows, count);
+    good = copy_floats(from, row_at, begin, end, batch_row, out);
+    for (size_t input = 0; good && shape_.uniform && input < shape_.inputs.size(); ++input)
+      good = copy_uniform(from, input, row_at, begin, end, batch_row, out);
+  }
+  for (size_t input = 0; good && !shape_.uniform && input < shape_.inputs.size(); ++input)
+    good = copy_ragged(from, input, row_at, count, batch_row, out);
+  good = good && copy_columns(from, row_at, count, batch_row, out);
+  if (good) [[likely]]
+    return;
+  for (int64_t i = 0; i < count; ++i) check_row(from, row_at(i));
+  throw_error<InternalError>({"columns: a batch has a bad row, and no row is bad"});
+}
+
+void RowAssembler::decode(const DecodedRows& from, int64_t first, const uint32_t* mix, int64_t count,
+                          int64_t batch_row, BatchBuffer& out) const {
+  if (mix)
+    decode_rows(from, [mix](int64_t i) { return int64_t{mix[i]}; }, count, batch_row, out);
+  else
+    decode_rows(from, [first](int64_t i) { return first + i; }, count, batch_row, out);
+}
+
+void RowAssembler::fail(const DecodedRows& from, int64_t row, std::string_view column, std::string_view expected,
+                        std::string_view found) const {
+  const auto behind = std::upper_bound(from.origins.begin(), from.origins.end(), row,
+                                       [](int64_t r, const RowOrigin& origin) { return r < origin.first; });
+  const RowOrigin& origin = *(behind - 1);
+  const std::string group = origin.group < 0 ? "" : str_cat({"row group ", origin.group, ": "});
+  throw_error<DataError>({printable(files_[origin.file]), ": ", group, "row ", origin.row + row - origin.first,
+                          ": column '", printable(column), "': expected ", expected, ", found ", found});
+}
+
+void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
+  const auto check_bad = [&](const std::vector<BadCell>& bad, const std::string& column, int64_t width) {
+    const BadCell* cell = find_bad(bad, row);
+    if (!cell) return;
+    switch (cell->kind) {
+      case BadCell::Kind::Missing: fail(from, row, column, "a value", "none (null)");
+      case BadCell::Kind::Count: fail(from, row, column, str_cat({"a list of ", width, " values"}), str_cat({cell->found}));
+      case BadCell::Kind::Weights: fail(from, row, column, "a weight for each key", str_cat({cell->found, " weights"}));
+    }
+  };
+  int64_t at = 0;
+  for (size_t c = 0; c < from.floats.size(); ++c) {
+    const FloatColumn& column = from.floats[c];
+    check_bad(column.bad, names_.floats[c], column.width);
+    for (int64_t k = 0; k < column.width; ++k, ++at) {
+      const float value = column.values[row * column.width + k];
+      if (at < shape_.label_dim && !rules_.is_label(value))
+        fail(from, row, names_.floats[c], rules_.expected_label(at), format_double(value));
+      if (at >= shape_.label_dim && !RowRules::is_dense_value(value))
+        fail(from, row, names_.floats[c], rules_.expected_dense(at - shape_.label_dim), format_double(value));
+    }
+  }
+  for (size_t slot = 0; slot < from.keys.size(); ++slot) {
+    const KeyColumn& column = from.keys[slot];
+    const RowRules::SlotRule& rule = rules_.slots()[slot];
+    check_bad(column.bad, names_.keys[slot], 0);
+    const int64_t first = column.begin(row), count = column.count(row);
+    if (!rule.allows(count) || (shape_.uniform && count != rule.hotness))
+      fail(from, row, names_.keys[slot], rules_.expected_count(slot, shape_.uniform), str_cat({count}));
+    for (int64_t k = first; k < first + count; ++k) {
+      if (!rule.has(add_wrapping(column.keys[k], add_[slot])))
+        fail(from, row, names_.keys[slot], rules_.expected_key(slot),
+             add_[slot] == 0 ? str_cat({column.keys[k]})
+                             : str_cat({column.keys[k], " (", add_wrapping(column.keys[k], add_[slot]),
+                                        " with the slot's offset)"}));
+      if (column.weights && !RowRules::is_dense_value(column.weights[k]))
+        fail(from, row, names_.keys[slot], "weights that are finite numbers", format_double(column.weights[k]));
+    }
+  }
+  for (size_t c = 0; c < from.columns.size(); ++c) {
+    const FurtherColumn& column = from.columns[c];
+    check_bad(column.bad, names_.columns[c], 1);
+    if (column.floats && !RowRules::is_dense_value(column.floats[row]))
+      fail(from, row, names_.columns[c], "a finite number", format_double(column.floats[row]));
+  }
+}
+
+}  // namespace tercel::data

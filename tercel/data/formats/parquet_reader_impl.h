@@ -1,0 +1,69 @@
+// Reading row groups of Parquet files through the Arrow module. Private.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tercel/data/arrow_columns_impl.h"
+#include "tercel/data/arrow_module_impl.h"
+#include "tercel/data/formats/parquet_footer.h"
+#include "tercel/data/random_access_file.h"
+
+namespace tercel::data {
+
+/** A file's metadata as Arrow knows it, read when it is first needed. */
+class ParquetHandle {
+ public:
+  explicit ParquetHandle(std::string path) : path_(std::move(path)) {}
+  ~ParquetHandle();
+  ParquetHandle(const ParquetHandle&) = delete;
+  ParquetHandle& operator=(const ParquetHandle&) = delete;
+
+  const std::string& path() const { return path_; }
+  /** May be called by several threads. The file is that of the path. */
+  ArrowParquetFile* get(const RandomAccessFile& file);
+
+ private:
+  std::string path_;
+  std::mutex mutex_;
+  ArrowParquetFile* handle_ = nullptr;
+};
+
+/** The leaf columns that a plan needs of a file, for RowGroupStream. */
+std::vector<int32_t> leaves_of(const ColumnPlan& plan, const ParquetFooter& footer, std::string_view file);
+
+/** A row group, decoded piece by piece. */
+class RowGroupStream {
+ public:
+  struct Place {
+    size_t file = 0;       // for messages
+    int32_t group = 0;     // in the file
+    int64_t first_row = 0;  // of the group, in the file
+    int64_t rows = 0;
+  };
+
+  /** Opens the file again. Handle and plan must outlive it. */
+  RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves, const Place& place,
+                 int64_t batch_rows);
+
+  /** The next rows; false behind the last one. DataError, also if the group has another number of rows than it says. */
+  bool next(DecodedRows& rows);
+  const Place& place() const { return place_; }
+  int64_t rows_done() const { return done_; }
+
+ private:
+  const ColumnPlan& plan_;
+  Place place_;
+  std::string owner_;
+  std::unique_ptr<RandomAccessFile> file_;
+  ArrowSourceFile source_;
+  ArrowStream stream_;  // uses those before it
+  std::optional<ArrowDecoder> decoder_;
+  int64_t done_ = 0;
+};
+
+}  // namespace tercel::data

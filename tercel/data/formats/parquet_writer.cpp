@@ -1,0 +1,309 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tercel/data/formats/parquet_writer_impl.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::data {
+
+namespace {
+
+constexpr std::string_view kOwner = "parquet";
+// Offsets of lists are i32.
+constexpr int64_t kMaxGroupKeys = int64_t{1} << 30;
+
+/** A schema or array that owns its children and what it points to. */
+template <class Struct>
+struct Node {
+  std::string format, name;
+  std::vector<Struct> children;
+  std::vector<Struct*> pointers;
+  std::vector<const void*> buffers;
+  std::shared_ptr<const void> data;
+};
+
+template <class Struct>
+void release_node(Struct* self) {
+  std::unique_ptr<Node<Struct>> node(static_cast<Node<Struct>*>(self->private_data));
+  for (Struct& child : node->children)
+    if (child.release) child.release(&child);
+  self->release = nullptr;
+}
+
+template <class Struct>
+Struct own(std::unique_ptr<Node<Struct>> node) {
+  Struct made{};
+  for (Struct& child : node->children) node->pointers.push_back(&child);
+  made.n_children = static_cast<int64_t>(node->children.size());
+  made.children = node->pointers.data();
+  made.release = release_node<Struct>;
+  made.private_data = node.release();
+  return made;
+}
+
+ArrowSchema make_field(std::string format, std::string name, bool nullable, std::vector<ArrowSchema> children = {}) {
+  constexpr int64_t kNullable = 2;
+  auto node = std::make_unique<Node<ArrowSchema>>();
+  node->format = std::move(format);
+  node->name = std::move(name);
+  node->children = std::move(children);
+  const Node<ArrowSchema>& names = *node;
+  ArrowSchema field = own(std::move(node));
+  field.format = names.format.c_str();
+  field.name = names.name.c_str();
+  field.flags = nullable ? kNullable : 0;
+  return field;
+}
+
+ArrowArray make_array(int64_t length, int64_t nulls, std::vector<const void*> buffers,
+                      std::shared_ptr<const void> data, std::vector<ArrowArray> children = {}) {
+  auto node = std::make_unique<Node<ArrowArray>>();
+  node->buffers = std::move(buffers);
+  node->children = std::move(children);
+  node->data = std::move(data);
+  const Node<ArrowArray>& parts = *node;
+  ArrowArray array = own(std::move(node));
+  array.length = length;
+  array.null_count = nulls;
+  array.n_buffers = static_cast<int64_t>(parts.buffers.size());
+  array.buffers = const_cast<const void**>(parts.buffers.data());
+  return array;
+}
+
+const char* format_of(ElementType type) {
+  switch (type) {
+    case ElementType::U32: return "I";
+    case ElementType::I64: return "l";
+    default: return "f";
+  }
+}
+
+Json columns_json(const std::vector<ParquetValues>& columns, int64_t first) {
+  Json list = Json::array();
+  for (const ParquetValues& column : columns) list.push_back({{"col_name", column.name}, {"index", first++}});
+  return list;
+}
+
+}  // namespace
+
+/** Rows in memory, as columns. */
+struct ParquetWriter::Columns {
+  struct Keys {
+    std::vector<uint8_t> bytes;  // u32 or i64
+    std::vector<int32_t> offsets{0};
+    std::vector<float> weights;
+    std::vector<uint8_t> valid;  // bits, of a column without lists
+    int64_t missing = 0;
+  };
+  struct Further {
+    std::vector<float> floats;
+    std::vector<int64_t> integers;
+  };
+
+  int64_t rows = 0;
+  int64_t most_keys = 0;  // of a slot
+  std::vector<std::vector<float>> floats;
+  std::vector<Keys> keys;
+  std::vector<Further> further;
+};
+
+ParquetWriter::ParquetWriter(const Schema& schema, const ParquetOptions& parquet, const WriterOptions& options)
+    : RecordWriter({kOwner, ".parquet", /*full_slots=*/false, /*file_list=*/true},
+                   RowRules(schema, options.binary_labels, max_key(parquet.key_type)), options),
+      layout_(ParquetLayout::written(schema, parquet.key_type)),
+      parquet_(parquet),
+      folder_(options.folder),
+      prefix_(options.prefix),
+      api_(arrow_api(kOwner)),
+      columns_(std::make_unique<Columns>()) {
+  std::vector<std::string> names;
+  for (const auto* values : {&layout_.labels, &layout_.dense})
+    for (const ParquetValues& column : *values) names.push_back(column.name);
+  for (const ParquetKeys& column : layout_.keys) {
+    names.push_back(column.name);
+    if (!column.weights.empty()) names.push_back(column.weights);
+  }
+  for (const Column& column : layout_.columns) names.push_back(column.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  TERCEL_CHECK(twice == names.end(), ConfigError, kOwner,
+               ": expected different names of labels, dense values, slots and columns, found '", printable(*twice),
+               "' twice");
+  for (const auto* values : {&parquet.labels, &parquet.dense})
+    TERCEL_CHECK(values->empty(), ConfigError, kOwner, ": expected no options 'labels', 'dense' and 'keys', which ",
+                 "describe files of other tools, for files that are written");
+  TERCEL_CHECK(parquet.keys.empty(), ConfigError, kOwner, ": expected no option 'keys', which describes files of ",
+               "other tools, for files that are written");
+}
+
+ParquetWriter::~ParquetWriter() { close_writer(); }
+
+void ParquetWriter::close_writer() {
+  if (writer_) api_.close_writer(writer_);
+  writer_ = nullptr;
+}
+
+int32_t ParquetWriter::write_bytes(void* context, const void* data, int64_t bytes) {
+  auto& self = *static_cast<ParquetWriter*>(context);
+  try {
+    if (bytes > 0) std::memcpy(self.file_->append(static_cast<size_t>(bytes)), data, static_cast<size_t>(bytes));
+    return 0;
+  } catch (...) {
+    self.thrown_ = std::current_exception();
+    return -1;
+  }
+}
+
+void ParquetWriter::begin_file(RecordFile& file, int64_t /*expected_rows*/) {
+  *columns_ = Columns();
+  columns_->floats.resize(layout_.labels.size() + layout_.dense.size());
+  columns_->keys.resize(layout_.keys.size());
+  columns_->further.resize(layout_.columns.size());
+  std::vector<ArrowSchema> fields;
+  for (const auto* values : {&layout_.labels, &layout_.dense})
+    for (const ParquetValues& column : *values) fields.push_back(make_field("f", column.name, false));
+  const auto add = [&](const std::string& name, const char* format, bool list) {
+    if (!list) return fields.push_back(make_field(format, name, true));
+    std::vector<ArrowSchema> element{make_field(format, "element", false)};
+    fields.push_back(make_field("+l", name, false, std::move(element)));
+  };
+  for (const ParquetKeys& column : layout_.keys) {
+    add(column.name, format_of(column.type), column.list);
+    if (!column.weights.empty()) add(column.weights, "f", column.list);
+  }
+  for (const Column& column : layout_.columns)
+    fields.push_back(make_field(column.type == ColumnType::I64 ? "l" : "f", column.name, false));
+  ArrowSchema schema = make_field("+s", "", false, std::move(fields));
+
+  file_ = &file;
+  const ArrowOutput output{this, &write_bytes};
+  const std::string codec(to_string(parquet_.codec));
+  const ArrowWriteOptions options{codec.c_str(), parquet_.row_group_rows, parquet_.dictionary ? 1 : 0};
+  ArrowFailure failure{};
+  const ArrowCode code = api_.open_writer(&output, &schema, &options, &writer_, &failure);
+  if (thrown_) std::rethrow_exception(thrown_);
+  check_arrow(code, failure, kOwner);
+}
+
+void ParquetWriter::check_row(const RowView& row) {
+  for (size_t c = 0; c < layout_.columns.size(); ++c) {
+    if (layout_.columns[c].type == ColumnType::I64) continue;
+    const float value = static_cast<const float*>(row.columns[c])[row.index];
+    if (!RowRules::is_dense_value(value))
+      fail_row(str_cat({"column '", printable(layout_.columns[c].name), "' to be a finite number"}),
+               format_double(value));
+  }
+}
+
+void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
+  Columns& columns = *columns_;
+  auto values = columns.floats.begin();
+  for (size_t i = 0; i < layout_.labels.size(); ++i) (values++)->push_back(row.labels[i]);
+  for (size_t i = 0; i < layout_.dense.size(); ++i) (values++)->push_back(row.dense[i]);
+  const auto bit_of_row = static_cast<size_t>(columns.rows);
+  int64_t key = 0;
+  for (size_t s = 0; s < layout_.keys.size(); ++s) {
+    const ParquetKeys& layout = layout_.keys[s];
+    Columns::Keys& to = columns.keys[s];
+    const int64_t count = row.count(s, schema().slots[s].hotness);
+    // A column without lists has a missing key in place of an empty bag.
+    const bool missing = !layout.list && count == 0;
+    if (!layout.list) {
+      if (bit_of_row % 8 == 0) to.valid.push_back(0);
+      if (!missing) to.valid.back() = static_cast<uint8_t>(to.valid.back() | 1u << bit_of_row % 8);
+      to.missing += missing ? 1 : 0;
+    }
+    const size_t width = layout.type == ElementType::U32 ? 4 : 8;
+    const size_t begin = to.bytes.size();
+    const auto stored = missing ? size_t{1} : static_cast<size_t>(count);
+    to.bytes.resize(begin + stored * width);
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t local = row.keys[key + k] - layout.offset;
+      std::memcpy(to.bytes.data() + begin + static_cast<size_t>(k) * width, &local, width);
+    }
+    if (!layout.weights.empty()) {
+      for (int64_t k = 0; k < count; ++k) to.weights.push_back(row.key_weights ? row.key_weights[key + k] : 1.0f);
+      if (missing) to.weights.push_back(0);
+    }
+    key += count;
+    to.offsets.push_back(static_cast<int32_t>(to.bytes.size() / width));
+    columns.most_keys = std::max<int64_t>(columns.most_keys, to.offsets.back());
+  }
+  for (size_t c = 0; c < layout_.columns.size(); ++c) {
+    const void* from = row.columns[c];
+    if (layout_.columns[c].type == ColumnType::I64)
+      columns.further[c].integers.push_back(static_cast<const int64_t*>(from)[row.index]);
+    else
+      columns.further[c].floats.push_back(static_cast<const float*>(from)[row.index]);
+  }
+  if (++columns.rows == parquet_.row_group_rows || columns.most_keys >= kMaxGroupKeys) write_group();
+}
+
+void ParquetWriter::write_group() {
+  const auto data = std::make_shared<const Columns>(std::move(*columns_));
+  *columns_ = Columns();
+  columns_->floats.resize(data->floats.size());
+  columns_->keys.resize(data->keys.size());
+  columns_->further.resize(data->further.size());
+  const int64_t rows = data->rows;
+  std::vector<ArrowArray> arrays;
+  for (const std::vector<float>& values : data->floats)
+    arrays.push_back(make_array(rows, 0, {nullptr, values.data()}, data));
+  for (size_t s = 0; s < data->keys.size(); ++s) {
+    const Columns::Keys& keys = data->keys[s];
+    const auto add = [&](const void* values) {
+      if (!layout_.keys[s].list)
+        return arrays.push_back(
+            make_array(rows, keys.missing, {keys.missing > 0 ? keys.valid.data() : nullptr, values}, data));
+      std::vector<ArrowArray> elements{make_array(keys.offsets.back(), 0, {nullptr, values}, data)};
+      arrays.push_back(make_array(rows, 0, {nullptr, keys.offsets.data()}, data, std::move(elements)));
+    };
+    add(keys.bytes.data());
+    if (!layout_.keys[s].weights.empty()) add(keys.weights.data());
+  }
+  for (size_t c = 0; c < data->further.size(); ++c) {
+    const Columns::Further& further = data->further[c];
+    const void* values = layout_.columns[c].type == ColumnType::I64 ? static_cast<const void*>(further.integers.data())
+                                                                     : further.floats.data();
+    arrays.push_back(make_array(rows, 0, {nullptr, values}, data));
+  }
+  ArrowArray batch = make_array(rows, 0, {nullptr}, data, std::move(arrays));
+  ArrowFailure failure{};
+  const ArrowCode code = api_.write_rows(writer_, &batch, &failure);
+  if (thrown_) std::rethrow_exception(thrown_);
+  check_arrow(code, failure, kOwner);
+}
+
+void ParquetWriter::end_file(RecordFile& /*file*/, int64_t /*rows*/, int64_t /*expected_rows*/) {
+  if (columns_->rows > 0) write_group();
+  ArrowFailure failure{};
+  const ArrowCode code = api_.finish_writer(writer_, &failure);
+  if (thrown_) std::rethrow_exception(thrown_);
+  check_arrow(code, failure, kOwner);
+  close_writer();
+}
+
+// HugeCTR selects columns by index: labels, dense values and keys lie in the files in this order.
+void ParquetWriter::end_part(const DataPart& part) {
+  Json json;
+  json["file_stats"] = Json::array();
+  for (const DataFile& file : part.files)
+    json["file_stats"].push_back({{"file_name", file_name(file.path)}, {"num_rows", file.rows}});
+  json["labels"] = columns_json(layout_.labels, 0);
+  json["conts"] = columns_json(layout_.dense, schema().label_dim);
+  json["cats"] = Json::array();
+  int64_t index = schema().label_dim + schema().dense_dim;
+  for (const ParquetKeys& column : layout_.keys) {
+    json["cats"].push_back({{"col_name", column.name}, {"index", index}});
+    index += column.weights.empty() ? 1 : 2;
+  }
+  write_file_atomically(join_path(parent_path(join_path(folder_, prefix_ + "0")), kParquetMetadataFile),
+                        dump_json(json));
+}
+
+}  // namespace tercel::data

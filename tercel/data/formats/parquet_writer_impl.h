@@ -1,0 +1,44 @@
+// Writes rows as Parquet files that HugeCTR reads, with their _metadata.json. Private.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tercel/data/arrow_module_impl.h"
+#include "tercel/data/formats/parquet_layout_impl.h"
+#include "tercel/data/formats/record_writer_impl.h"
+
+namespace tercel::data {
+
+/** Name of the file beside the data files that says which columns are labels, dense values and keys. */
+constexpr std::string_view kParquetMetadataFile = "_metadata.json";
+
+class ParquetWriter final : public RecordWriter {
+ public:
+  ParquetWriter(const Schema& schema, const ParquetOptions& parquet, const WriterOptions& options);
+  ~ParquetWriter() override;
+
+ private:
+  struct Columns;
+
+  void begin_file(RecordFile& file, int64_t expected_rows) override;
+  void end_file(RecordFile& file, int64_t rows, int64_t expected_rows) override;
+  void check_row(const RowView& row) override;
+  void put_row(const RowView& row, RecordFile& file) override;
+  void end_part(const DataPart& part) override;
+  void write_group();
+  void close_writer();
+  static int32_t write_bytes(void* context, const void* data, int64_t bytes);
+
+  ParquetLayout layout_;
+  ParquetOptions parquet_;
+  std::string folder_, prefix_;
+  const ArrowApi& api_;
+  ArrowParquetWriter* writer_ = nullptr;
+  RecordFile* file_ = nullptr;  // that writer_ writes to
+  std::exception_ptr thrown_;   // by write_bytes()
+  std::unique_ptr<Columns> columns_;  // of the rows that are not written yet
+};
+
+}  // namespace tercel::data

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "tercel/data/formats/raw_base_impl.h"
+#include "tercel/data/formats/raw_source_impl.h"
+#include "tercel/data/formats/raw_writer_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+
+namespace tercel::data {
+
+namespace {
+
+DataPart part_of(const RawFiles& files, const RawLayout& layout) {
+  DataPart part;
+  int64_t left = files.num_samples > 0 ? files.num_samples : std::numeric_limits<int64_t>::max();
+  for (const std::string& path : files.paths) {
+    const std::unique_ptr<RandomAccessFile> file = open_data_file(path);
+    DataFile record;
+    record.path = path;
+    record.bytes = file->size();
+    record.rows = std::min(raw_rows(path, record.bytes, layout), left);
+    left -= record.rows;
+    check_raw_types(*file, layout);
+    part.files.push_back(std::move(record));
+  }
+  TERCEL_CHECK(files.num_samples == 0 || left == 0, DataError, printable(files.paths.front()), ": expected ",
+               files.num_samples, " rows, as ", files.option, " says, found ", files.num_samples - left,
+               files.paths.size() > 1 ? " in this file and those after it" : "");
+  return part;
+}
+
+}  // namespace
+
+void RawBase::check_sizes(const Dataset& dataset) const {
+  const RawLayout layout(dataset.schema, types(), false);
+  for (const DataPart* part : {&dataset.train, &dataset.test})
+    for (const DataFile& file : part->files) check_raw_size(dataset.path_of(file), file.bytes, file.rows, layout);
+}
+
+int64_t RawBase::estimate_bytes(const Schema& schema, int64_t rows) const {
+  const RawLayout layout(schema, types(), false);
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(rows, layout.row_bytes, &bytes)) return std::numeric_limits<int64_t>::max();
+  return bytes;
+}
+
+std::unique_ptr<RecordSource> RawBase::open(const Dataset& dataset, const DataPart& part,
+                                            const SourceOptions& options) const {
+  return std::make_unique<RawSource>(types(), dataset, part, options);
+}
+
+std::unique_ptr<DatasetWriter> RawBase::create_writer(const Schema& schema, const WriterOptions& options) const {
+  schema.check(name());
+  return std::make_unique<RawWriter>(schema, types(), options);
+}
+
+void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vector<int64_t>& nnz_per_slot,
+                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& test) {
+  const size_t slot_num = nnz_per_slot.size();
+  TERCEL_CHECK(slot_size_array.empty() || slot_size_array.size() == slot_num, ConfigError, "[", types.format,
+               "] option 'slot_size_array': expected none or ", slot_num, " sizes, one for each slot, found ",
+               slot_size_array.size());
+  Schema& schema = dataset.schema;
+  for (size_t s = 0; s < slot_num; ++s) {
+    Slot slot;
+    slot.name = str_cat({"slot", s});
+    slot.size = slot_size_array.empty() ? 0 : slot_size_array[s];
+    slot.hotness = nnz_per_slot[s];
+    schema.slots.push_back(std::move(slot));
+  }
+  schema.set_consecutive_keys();
+  schema.check(types.format);
+  const RawLayout layout(schema, types, false);
+  dataset.train = part_of(train, layout);
+  if (!test.paths.empty()) dataset.test = part_of(test, layout);
+}
+
+}  // namespace tercel::data

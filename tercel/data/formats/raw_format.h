@@ -1,0 +1,79 @@
+// HugeCTR's Raw format: rows of equal size, without a header: labels, dense values, and one 32-bit key per slot.
+//
+// docs/formats/raw.md has the bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tercel/data/dataset.h"
+#include "tercel/data/dataset_format.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+/** What is added to the keys in files: nothing, or the slot's first_key, as their keys begin at 0 in every slot. */
+enum class SlotOffsets : uint8_t { None, Add };
+
+constexpr auto enum_names(SlotOffsets) {
+  return std::to_array<EnumName<SlotOffsets>>({{SlotOffsets::None, "none"}, {SlotOffsets::Add, "add"}});
+}
+
+/** What Raw files do not say themselves. */
+struct RawOptions {
+  bool float_label_dense = true;
+  SlotOffsets slot_offsets = SlotOffsets::None;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"float_label_dense", &RawOptions::float_label_dense,
+              "labels and dense values are f32 in the files; else i32, and dense values are read as ln(x + 1)"},
+        Field{"slot_offsets", &RawOptions::slot_offsets, "add: keys in the files begin at 0 in every slot"});
+  }
+};
+
+/** The format of a dataset of Raw files. */
+TERCEL_API std::shared_ptr<const DatasetFormat> raw_format(const RawOptions& options = {});
+
+/** Properties of Raw files of other tools. */
+struct RawSpec {
+  std::vector<std::string> train;  // files
+  std::vector<std::string> test;
+  int64_t label_dim = 1;
+  int64_t dense_dim = 0;
+  std::vector<int64_t> nnz_per_slot;     // one for each slot: the keys that every row has in it
+  std::vector<int64_t> slot_size_array;  // empty: any key may occur; else keys of a slot follow those of the one before
+  bool float_label_dense = false;
+  SlotOffsets slot_offsets = SlotOffsets::None;
+  int64_t num_samples = 0;
+  int64_t eval_num_samples = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"train", &RawSpec::train, "files of the train part, in order", required()},
+        Field{"test", &RawSpec::test, "files of the test part, in order"},
+        Field{"label_dim", &RawSpec::label_dim, "labels of a row", at_least(1), at_most(kMaxDim)},
+        Field{"dense_dim", &RawSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},
+        Field{"nnz_per_slot", &RawSpec::nnz_per_slot, "for each slot, the keys that every row has in it", at_least(1),
+              at_most(kMaxHotness)},
+        Field{"slot_size_array", &RawSpec::slot_size_array, "keys of each slot; empty: any key may occur", at_least(1)},
+        Field{"float_label_dense", &RawSpec::float_label_dense,
+              "labels and dense values are f32; else i32, and dense values are read as ln(x + 1)"},
+        Field{"slot_offsets", &RawSpec::slot_offsets,
+              "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"},
+        Field{"num_samples", &RawSpec::num_samples, "train rows, from the start of the files; 0: all", at_least(0)},
+        Field{"eval_num_samples", &RawSpec::eval_num_samples, "test rows, from the start of the files; 0: all",
+              at_least(0)});
+  }
+};
+
+/** Describes bare Raw files: checks their sizes, and the types of the first values; reads no more. */
+TERCEL_API Dataset dataset_from_raw_files(const RawSpec& spec);
+
+}  // namespace tercel::data
