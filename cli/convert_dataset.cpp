@@ -65,25 +65,28 @@ void write_converted(const data::Dataset& source, const std::string& out, const 
   const int64_t rows = source.train.rows() + source.test.rows();
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place, common, "convert");
-  const data::Dataset dataset = data::convert_dataset(source, out, options, force, [&](int64_t done) {
+  const data::ConvertDatasetResult result = data::convert_dataset(source, out, options, force, [&](int64_t done) {
     check_interrupted();
     progress->update(static_cast<double>(done) / static_cast<double>(rows), done);
   });
   progress.reset();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+  const data::Dataset& dataset = result.dataset;
   std::string text =
-      str_cat({"wrote ", printable(out), ": ", format_count(rows), rows == 1 ? " row of " : " rows of ",
+      str_cat({"wrote ", printable(out), ": ", format_count(rows - result.bad_records), rows - result.bad_records == 1 ? " row of " : " rows of ",
                schema_text(dataset.schema), " as ", dataset.format->name(), " in ", format_duration(seconds), " (",
                format_short(static_cast<double>(rows) / seconds), " rows/s)\n"});
   text += part_line("train", dataset.train);
   if (!dataset.test.files.empty()) text += part_line("test", dataset.test);
   print_text(common, text);
+  print_bad_records(common, result.bad_records, result.first_bad_record);
   if (common.json) {
     Json json;
     json["dataset"] = out;
     json["format"] = dataset.format->name();
     json["seconds"] = seconds;
+    json["bad_records"] = result.bad_records;
     json["train"] = part_numbers(dataset.train);
     if (!dataset.test.files.empty()) json["test"] = part_numbers(dataset.test);
     print_line(dump_json_line(json));

@@ -2,6 +2,7 @@
 #include "cli/console.h"
 #include "cli/metric_text.h"
 #include "cli/model_report.h"
+#include "cli/part_summary.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/prediction.h"
@@ -15,10 +16,14 @@ namespace {
 
 struct EvalFlags {
   data::PartName part = data::PartName::Test;
+  data::OnBadRecord on_bad_record = data::OnBadRecord::Fail;
+  int64_t max_bad_records = 1000;
   int64_t threads = 0;
 
   static constexpr auto fields() {
     return std::tuple(Field{"part", &EvalFlags::part, "which rows"},
+                      Field{"on_bad_record", &EvalFlags::on_bad_record, "fail, or leave out the row"},
+                      Field{"max_bad_records", &EvalFlags::max_bad_records, "rows that may be left out", at_least(0)},
                       Field{"threads", &EvalFlags::threads, "threads; 0: one for each CPU that may be used",
                             at_least(0), at_most(1024)});
   }
@@ -44,16 +49,21 @@ int run_eval(CommandLine& line) {
   if (const std::string difference = recsys::check_dataset_fits(model.data, dataset); !difference.empty())
     print_warning(common, str_cat({dataset.folder, ": ", difference}));
   const data::DataPart& part = dataset.part(flags.part);
+  data::ReaderOptions reading = recsys::evaluation_reading(model.model, model.config);
+  reading.on_bad_record = flags.on_bad_record;
+  reading.max_bad_records = flags.max_bad_records;
+  data::BatchReader reader(dataset, flags.part, reading);
   recsys::MetricValues values;
   {
     Progress progress(common, "eval");
-    values = recsys::evaluate(model.model, dataset, flags.part, model.config, [&](int64_t rows) {
+    values = recsys::evaluate(model.model, reader, [&](int64_t rows) {
       progress.update(static_cast<double>(rows) / static_cast<double>(part.rows()), rows);
       check_interrupted();
       return true;
     });
   }
   print_text(common, str_cat({metric_text(values), "\n"}));
+  print_bad_records(common, reader.bad_records(), reader.first_bad_record());
   if (part.truth) {
     print_text(common, str_cat({metric_text({{"true auc", part.truth->auc}, {"true log_loss", part.truth->log_loss}}),
                                 "  (of the probabilities that generated the rows)\n"}));
@@ -67,7 +77,8 @@ int run_eval(CommandLine& line) {
     json["checkpoint"] = model.checkpoint;
     json["step"] = model.step;
     json["part"] = to_string(flags.part);
-    json["rows"] = part.rows();
+    json["rows"] = part.rows() - reader.bad_records();
+    json["bad_records"] = reader.bad_records();
     add_metrics(json, values);
     if (part.truth) {
       json["true_auc"] = part.truth->auc;

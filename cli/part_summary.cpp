@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "cli/console.h"
 #include "cli/part_summary.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -49,6 +50,12 @@ Json part_json(const data::DataPart& part, int64_t clicks) {
     json["true_log_loss"] = part.truth->log_loss;
   }
   return json;
+}
+
+void print_bad_records(const CommonOptions& common, int64_t count, const std::string& first) {
+  if (count == 0) return;
+  print_warning(common, str_cat({counted(count, "bad record"), count == 1 ? " was" : " were", " left out",
+                                 first.empty() ? "" : ", the first: ", first}));
 }
 
 }  // namespace tercel::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/command.h"
 #include "tercel/data/dataset.h"
 #include "tercel/util/json_impl.h"
 
@@ -18,5 +19,8 @@ std::string part_text(std::string_view name, const data::DataPart& part, int64_t
 
 /** The same as JSON. */
 Json part_json(const data::DataPart& part, int64_t clicks);
+
+/** A warning with the number of bad records that were left out and the first of them; nothing if there are none. */
+void print_bad_records(const CommonOptions& common, int64_t count, const std::string& first);
 
 }  // namespace tercel::cli

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/metric_text.h"
+#include "cli/part_summary.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/trainer.h"
@@ -34,6 +35,8 @@ struct TrainFlags {
   bool new_data = false;
   int64_t threads = 0;
   int64_t epochs = 0;
+  std::string on_bad_record;
+  int64_t max_bad_records = -1;
   bool print_config = false;
   std::string profile;
 
@@ -49,6 +52,9 @@ struct TrainFlags {
         Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)},
         Field{"epochs", &TrainFlags::epochs, "times to go over the train rows; 0: as configured", at_least(0)},
+        Field{"on_bad_record", &TrainFlags::on_bad_record, "fail|skip: at a bad record, fail or leave out the row"},
+        Field{"max_bad_records", &TrainFlags::max_bad_records, "rows that may be left out; -1: as configured",
+              at_least(-1)},
         Field{"profile", &TrainFlags::profile,
               "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
               "first "
@@ -101,6 +107,9 @@ recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::
   if (config.model_name.empty()) config.model_name = "model";
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   if (flags.epochs > 0) config.solver.epochs = flags.epochs;
+  if (!flags.on_bad_record.empty())
+    config.data.on_bad_record = parse_enum_or_throw<data::OnBadRecord>("value of --on-bad-record", flags.on_bad_record);
+  if (flags.max_bad_records >= 0) config.data.max_bad_records = flags.max_bad_records;
   return config;
 }
 
@@ -254,6 +263,10 @@ int run_train(CommandLine& line) {
       steps > 0 ? str_cat({" in ", format_duration(reporter.seconds()), " (", format_short(rate), " samples/s)"}) : "";
   print_text(common, checkpoint.empty() ? std::string("stopped before the first step; nothing is saved\n")
                                         : str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
+  // Of all epochs, those before a run went on included.
+  const bool began = trainer.step() > 0;
+  const int64_t bad_records = began ? trainer.session().train_reader().bad_records() : 0;
+  if (began) print_bad_records(common, bad_records, trainer.session().train_reader().first_bad_record());
   if (common.json) {
     Json json;
     json["run"] = out;
@@ -261,6 +274,7 @@ int run_train(CommandLine& line) {
     json["end"] = stopped ? "stopped" : "done";
     json["step"] = trainer.step();
     json["rows"] = reporter.rows();
+    json["bad_records"] = bad_records;
     json["seconds"] = reporter.seconds();
     json["samples_per_second"] = rate;
     json["checkpoint"] = checkpoint;

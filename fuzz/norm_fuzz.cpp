@@ -27,6 +27,7 @@ using tercel::data::DataPart;
 using tercel::data::Dataset;
 using tercel::data::KeyType;
 using tercel::data::NormSpec;
+using tercel::data::OnBadRecord;
 using tercel::data::PartName;
 using tercel::data::ReaderOptions;
 using tercel::data::SparseBatch;
@@ -78,7 +79,7 @@ Outcome read_all(const Dataset& dataset, const ReaderOptions& options) {
         outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
       append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
     }
-    if (outcome.rows != reader.epoch_rows()) std::abort();
+    if (outcome.rows + reader.bad_records() != reader.epoch_rows()) std::abort();
   } catch (const DataError& error) {
     outcome.error = error.what();
   }
@@ -133,6 +134,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       options.shuffle_window = 4;
       const Outcome shuffled = read_all(dataset, options);
       if (one.error.empty() != shuffled.error.empty()) std::abort();
+      options.shuffle = false;
+      options.on_bad_record = OnBadRecord::Skip;
+      options.max_bad_records = dataset.train.rows();
+      const Outcome skipping = read_all(dataset, options);
+      if (one.error.empty() && (!skipping.error.empty() || skipping.keys != one.keys)) std::abort();
       if (one.error.empty()) {
         if (one.nnz != many.nnz || one.keys != many.keys || one.rows != shuffled.rows) std::abort();
         if (one.keys.size() != shuffled.keys.size()) std::abort();

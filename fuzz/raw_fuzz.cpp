@@ -28,6 +28,7 @@ using tercel::data::BatchReader;
 using tercel::data::DataPart;
 using tercel::data::Dataset;
 using tercel::data::KeyType;
+using tercel::data::OnBadRecord;
 using tercel::data::PartName;
 using tercel::data::RawAsyncSpec;
 using tercel::data::RawSpec;
@@ -82,7 +83,7 @@ Outcome read_all(const Dataset& dataset, const ReaderOptions& options) {
         outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
       append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
     }
-    if (outcome.rows != reader.epoch_rows()) std::abort();
+    if (outcome.rows + reader.bad_records() != reader.epoch_rows()) std::abort();
   } catch (const DataError& error) {
     outcome.error = error.what();
   }
@@ -143,6 +144,11 @@ void check(const Dataset& dataset, bool integers, bool binary_labels, const uint
   options.shuffle_window = 4;
   const Outcome shuffled = read_all(dataset, options);
   if (one.error.empty() != shuffled.error.empty()) std::abort();
+  options.shuffle = false;
+  options.on_bad_record = OnBadRecord::Skip;
+  options.max_bad_records = dataset.train.rows();
+  const Outcome skipping = read_all(dataset, options);
+  if (!skipping.error.empty() || (one.error.empty() && skipping.keys != one.keys)) std::abort();
   if (!one.error.empty()) return;
   if (one.keys != many.keys || one.rows != shuffled.rows || one.keys.size() != shuffled.keys.size()) std::abort();
   if (is_reversible(one, integers)) check_writes_the_same(dataset, one, data, size);

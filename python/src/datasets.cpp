@@ -174,9 +174,10 @@ nb::object convert_dataset(const data::Dataset& source, nb::handle folder, const
   const auto options =
       writing_options<data::ConvertDatasetOptions>(values, data::make_format_like(source, format_name, kOwner), kOwner);
   const int64_t rows = source.train.rows() + source.test.rows();
-  return nb::cast(released([&] {
+  data::ConvertDatasetResult result = released([&] {
     return data::convert_dataset(source, target, options, replace, [&](int64_t done) { report(progress, done, rows); });
-  }));
+  });
+  return nb::cast(std::move(result.dataset));
 }
 
 nb::object verify_dataset(const data::Dataset& dataset, nb::handle progress, const nb::dict& values) {

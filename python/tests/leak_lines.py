@@ -86,6 +86,18 @@ tc.recsys.preset("wdl"), tc.recsys.preset_names(), tc.recsys.layer_types(), tc.r
 ! tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: 1 / 0)
 ! next(iter(tc.data.open_dataset(clicks).batches(start=3)))
 ! tc.data.Batch(0, 0, 0, 0, 0, x, x, [], [])["a"]
+u = tc.utils.data; d = u.TensorDataset(x, v); list(u.DataLoader(d + d, batch_size=3, shuffle=True)), list(u.DataLoader(d, sampler=[1])), list(u.DataLoader(u.Subset(d, [1, 0]), 2)), u.random_split(d, [0.5, 0.5])
+u = tc.utils.data; d = u.StackDataset(a=[1, 2], b=range(2)); list(u.DataLoader(d, batch_size=2, pin_memory=True)), d[0], u.StackDataset([1], [2])[0], list(u.DataLoader([1, 2], batch_size=None)), u.ConcatDataset([[1], [2]]).cummulative_sizes
+u = tc.utils.data; l = u.DataLoader(Stream() + Stream(), batch_size=2); list(l), len(l), list(l), list(u.DataLoader(Stream(), batch_size=None)), u.ChainDataset([Stream()]), u.IterableDataset, u.Dataset
+u = tc.utils.data; [list(s) for s in (u.SequentialSampler(v), u.RandomSampler(v, True, 3), u.RandomSampler(v), u.SubsetRandomSampler([1, 2]), u.WeightedRandomSampler([1.0, 2.0], 3), u.BatchSampler(range(5), 2, True))]
+u = tc.utils.data; s = u.DistributedSampler(range(5), 2, 1); s.set_epoch(1), list(s), len(s), u.get_worker_info(), u.WorkerInfo(0, 1, 2, None), u.Sampler, s.num_samples, u.RandomSampler(v).num_samples
+u = tc.utils.data; u.default_collate([{"a": x, "b": [1, "a"]}] * 2), u.default_convert({"a": [np.ones(2), (1, None)]}), u.default_collate([np.float32(1)]), u.default_collate([np.ones(2)]), u.ConcatDataset.cumsum([[1], [2, 3]])
+u = tc.utils.data; l = u.DataLoader(u.TensorDataset(tc.rand(8, 2000)), batch_size=2, num_workers=1, multiprocessing_context="fork"); l.multiprocessing_context, [b.sum() for b, in l], next(iter(l)), l.check_worker_number_rationality()
+! list(tc.utils.data.DataLoader([1, None], num_workers=1, multiprocessing_context="fork"))
+! list(tc.utils.data.DataLoader([tc.rand(2), tc.rand(3)], batch_size=2))
+! tc.utils.data.default_collate([{"a": 1}, {"a": None}])
+! tc.utils.data.DataLoader([1], batch_size=0)
+! tc.utils.data.Dataset()[0]
 tc.from_dlpack(x), tc.utils.dlpack.from_dlpack(tc.utils.dlpack.to_dlpack(x)), tc.from_dlpack(x.numpy()), x.__dlpack__()
 tc.from_arrow(x), tc.arrow.Array(x) if hasattr(tc.arrow, "Array") else None
 xp.arange(3), xp.eye(2), xp.full((2,), 1), xp.linspace(0, 1, 3), xp.astype(x, tc.float64), xp.can_cast(tc.int8, tc.int16)
@@ -458,6 +470,16 @@ def nothing_fits(t):
     return t @ tc.rand(7)
 
 
+class Stream(tc.utils.data.IterableDataset):
+    """Three numbers."""
+
+    def __iter__(self):
+        return iter(range(3))
+
+    def __len__(self):
+        return 1
+
+
 def loop():
     """A list that contains itself."""
     made = []
@@ -530,7 +552,7 @@ def names(path):
         "warnings": warnings, "copy": copy, "pickle": pickle, "threading": threading, "del_": delattr, "Double": Double,
         "Failing": Failing, "Tripled": Tripled, "fwAD": fwAD, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
         "raising": raising, "loop": loop, "nothing_fits": nothing_fits, "every": every, "stepped": stepped, "scheduled": scheduled,
-        "loss_of": loss_of, "os": os, "ten": {"batchsize": 10},
+        "loss_of": loss_of, "os": os, "ten": {"batchsize": 10}, "Stream": Stream,
     }
 
 

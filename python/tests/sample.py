@@ -35,3 +35,19 @@ def rows_of(path: str) -> int:
             count += batch.rows + int(offsets[0].item())
     tc.data.generate(path, rows=10, key_type="u32").dataset.train.files[0].path.upper()
     return count + len(dataset.schema.slots)
+
+
+class Squares(tc.utils.data.Dataset[int]):
+    def __getitem__(self, index: int) -> int:
+        return index * index
+
+    def __len__(self) -> int:
+        return 9
+
+
+def first_batch(workers: int) -> tc.Tensor:
+    train, _ = tc.utils.data.random_split(Squares(), [6, 3])
+    sampler = tc.utils.data.WeightedRandomSampler([1.0] * len(train), 4)
+    for batch in tc.utils.data.DataLoader(train, batch_size=2, sampler=sampler, num_workers=workers):
+        return tc.as_tensor(batch)
+    return tc.empty(0)

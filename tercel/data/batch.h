@@ -42,8 +42,8 @@ struct RowColumn {
 };
 
 /**
- * Rows [row, row + rows) of an epoch, in the epoch's order. They are all rows of the batch, or one rank's part of the
- * rows [global_row, global_row + global_rows).
+ * Rows [row, row + rows + bad_rows.size()) of an epoch, in the epoch's order. They are all rows of the batch, or one
+ * rank's part of the rows [global_row, global_row + global_rows).
  */
 struct TERCEL_API Batch {
   int64_t epoch = 0;
@@ -55,6 +55,9 @@ struct TERCEL_API Batch {
   Tensor dense;                     // [rows, dense_dim] f32
   std::vector<SparseBatch> sparse;  // one for each sparse input of the reader
   std::vector<RowColumn> columns;   // one for each column that the reader was asked for
+  /** Rows of the epoch's order that were left out because their records are bad: the batch lacks them. */
+  std::vector<int64_t> bad_rows;
+  std::string bad_record;  // the message about the first of them
 
   /** The input of this name; ConfigError that names those there are if there is none. */
   const SparseBatch& input(std::string_view name) const;

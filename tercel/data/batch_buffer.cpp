@@ -117,7 +117,10 @@ BatchBuffer::Decoded BatchBuffer::decoded(size_t input) {
 
 void BatchBuffer::prepare(int64_t rows, const BatchShape& shape, Span<Tensor> uniform_offsets) {
   shape_ = &shape;
+  uniform_offsets_ = uniform_offsets;
   batch.rows = rows;
+  batch.bad_rows.clear();
+  batch.bad_record.clear();
   remake(batch.labels, {rows, shape.label_dim}, kFloat32);
   remake(batch.dense, {rows, shape.dense_dim}, kFloat32);
   labels = static_cast<float*>(batch.labels.data_ptr());
@@ -133,10 +136,18 @@ void BatchBuffer::prepare(int64_t rows, const BatchShape& shape, Span<Tensor> un
   batch.sparse.resize(shape.inputs.size());
   own_.resize(shape.as_decoded() ? 0 : shape.inputs.size());
   inputs.assign(shape.inputs.size(), Input{});
-  for (size_t i = 0; i < inputs.size(); ++i) prepare_input(i, rows, uniform_offsets);
+  for (size_t i = 0; i < inputs.size(); ++i) prepare_input(i, rows);
 }
 
-void BatchBuffer::prepare_input(size_t input, int64_t rows, Span<Tensor> uniform_offsets) {
+Tensor BatchBuffer::uniform_offsets_of(size_t input, int64_t rows) const {
+  const Tensor& all = uniform_offsets_[input];
+  const int64_t num_offsets = rows * shape_->inputs[input].slot_num + 1;
+  if (all.numel() == num_offsets) return all;
+  if (shape_->bag_order == BagOrder::SlotMajor) return uniform_row_offsets(*shape_, input, rows);
+  return Tensor(make_intrusive<TensorImpl>(all.storage(), all.dtype(), IntSpan({num_offsets})));
+}
+
+void BatchBuffer::prepare_input(size_t input, int64_t rows) {
   const BatchShape::Input& shape = shape_->inputs[input];
   SparseBatch& sparse = batch.sparse[input];
   sparse.name = shape.name;
@@ -148,13 +159,7 @@ void BatchBuffer::prepare_input(size_t input, int64_t rows, Span<Tensor> uniform
   const Decoded target = decoded(input);
   Input& out = inputs[input];
   if (shape_->uniform) {
-    const Tensor& all = uniform_offsets[input];
-    if (all.numel() == num_offsets)
-      sparse.row_offsets = all;
-    else if (sparse.order == BagOrder::SampleMajor)
-      sparse.row_offsets = Tensor(make_intrusive<TensorImpl>(all.storage(), all.dtype(), IntSpan({num_offsets})));
-    else
-      sparse.row_offsets = uniform_row_offsets(*shape_, input, rows);
+    sparse.row_offsets = uniform_offsets_of(input, rows);
     out.nnz = rows * row_nnz(shape);
     remake(target.keys, {out.nnz}, kInt64);
     out.capacity = out.nnz;
@@ -213,7 +218,32 @@ void BatchBuffer::arrange(size_t input) {
     copy(static_cast<int32_t*>(nullptr));
 }
 
-void BatchBuffer::finish() {
+void BatchBuffer::truncate(int64_t row) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!shape_->uniform) inputs[i].nnz = inputs[i].row_offsets[row * shape_->inputs[i].slot_num];
+}
+
+void BatchBuffer::shrink(int64_t rows) {
+  batch.rows = rows;
+  batch.labels.impl().set_sizes_contiguous({rows, shape_->label_dim});
+  batch.dense.impl().set_sizes_contiguous({rows, shape_->dense_dim});
+  for (RowColumn& column : batch.columns) column.values.impl().set_sizes_contiguous({rows});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const BatchShape::Input& shape = shape_->inputs[i];
+    const Decoded target = decoded(i);
+    if (shape_->uniform) {
+      batch.sparse[i].row_offsets = uniform_offsets_of(i, rows);
+      inputs[i].nnz = rows * row_nnz(shape);
+      target.keys.impl().set_sizes_contiguous({inputs[i].nnz});
+      if (shape.key_weights) target.key_weights.impl().set_sizes_contiguous({inputs[i].nnz});
+    } else {
+      target.row_offsets.impl().set_sizes_contiguous({rows * shape.slot_num + 1});
+    }
+  }
+}
+
+void BatchBuffer::finish(int64_t rows) {
+  if (rows < batch.rows) shrink(rows);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!shape_->as_decoded()) {
       arrange(i);

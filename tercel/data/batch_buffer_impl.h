@@ -66,8 +66,10 @@ class BatchBuffer {
   void prepare(int64_t rows, const BatchShape& shape, Span<Tensor> uniform_offsets);
   /** Reserves memory for `count` keys of an input in total; existing keys are kept. */
   void reserve_keys(size_t input, int64_t count);
-  /** Gives the tensors their final sizes, order and dtype. */
-  void finish();
+  /** Forgets what was written of rows from `row` on: keys of the ones after it follow those of the ones before. */
+  void truncate(int64_t row);
+  /** Gives the tensors their final sizes, for so many rows, order and dtype. */
+  void finish(int64_t rows);
 
   Batch batch;
   float* labels = nullptr;
@@ -81,10 +83,15 @@ class BatchBuffer {
     Tensor &row_offsets, &keys, &key_weights;
   };
   Decoded decoded(size_t input);
-  void prepare_input(size_t input, int64_t rows, Span<Tensor> uniform_offsets);
+  void prepare_input(size_t input, int64_t rows);
+  /** The row offsets of so many rows whose slots are full. */
+  Tensor uniform_offsets_of(size_t input, int64_t rows) const;
+  /** Cuts the tensors, which are for more rows. */
+  void shrink(int64_t rows);
   void arrange(size_t input);
 
   const BatchShape* shape_ = nullptr;
+  Span<Tensor> uniform_offsets_;
   std::vector<SparseBatch> own_;
 };
 

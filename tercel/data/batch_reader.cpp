@@ -79,6 +79,8 @@ struct BatchReader::State {
   std::vector<Tensor> uniform_offsets;
   BatchSequence::Rules rules;
   std::optional<BatchSequence> sequence;  // the batch that comes next
+  int64_t bad_records = 0;
+  std::string first_bad_record, failure;  // failure: too many bad records
   // Declared last, because its threads use the members above.
   std::unique_ptr<Prefetcher, Prefetcher::Destroy> prefetcher;
 };
@@ -101,9 +103,10 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
     for (const DataFile& file : part.files) verify_file(dataset, file);
   TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
                options.ranks, ", the number of ranks, found ", options.rank);
-  state.source = dataset.checked_format().open(
-      dataset, part,
-      {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle, options.num_workers});
+  state.source =
+      dataset.checked_format().open(dataset, part,
+                                    {state.options.inputs, state.options.columns, options.binary_labels,
+                                     options.shuffle, options.num_workers, options.on_bad_record == OnBadRecord::Skip});
   const int64_t rows = state.source->rows();
   TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
   if (options.narrow_keys) check_narrow_keys(state.schema, state.options, max_part_rows(options, rows));
@@ -131,7 +134,8 @@ BatchReader::~BatchReader() = default;
 void BatchReader::start() {
   State& state = *state_;
   if (state.prefetcher) return;
-  const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
+  const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch,
+                                    state.options.on_bad_record == OnBadRecord::Skip};
   state.prefetcher.reset(new Prefetcher(*state.source, state.shape, *state.order, state.uniform_offsets, options,
                                         state.sequence->plan().epoch, state.sequence->row()));
 }
@@ -144,12 +148,30 @@ bool BatchReader::ready_within(int64_t milliseconds) {
 
 bool BatchReader::next(Batch& batch) {
   State& state = *state_;
-  if (state.sequence->done()) return false;
-  start();
-  state.prefetcher->take(batch);
-  state.sequence->next_batch();
-  return true;
+  while (!state.sequence->done()) {
+    if (!state.failure.empty()) throw DataError(state.failure);
+    start();
+    state.prefetcher->take(batch);
+    state.sequence->next_batch();
+    if (batch.bad_rows.empty()) return true;
+    count_bad_records(batch);
+    if (batch.rows > 0 || state.rules.ranks > 1) return true;
+  }
+  return false;
 }
+
+void BatchReader::count_bad_records(const Batch& batch) {
+  State& state = *state_;
+  if (state.first_bad_record.empty()) state.first_bad_record = batch.bad_record;
+  state.bad_records += static_cast<int64_t>(batch.bad_rows.size());
+  if (state.bad_records <= state.options.max_bad_records) return;
+  state.failure = str_cat({batch.bad_record, "; with it, more than ", state.options.max_bad_records,
+                           " bad records, which max_bad_records allows, would be left out"});
+  throw DataError(state.failure);
+}
+
+int64_t BatchReader::bad_records() const noexcept { return state_->bad_records; }
+const std::string& BatchReader::first_bad_record() const noexcept { return state_->first_bad_record; }
 
 ReaderPosition BatchReader::position() const {
   const State& state = *state_;
@@ -158,6 +180,7 @@ ReaderPosition BatchReader::position() const {
   position.row = state.sequence->row();
   position.epoch_rows = epoch_rows();
   position.shuffle = state.options.shuffle;
+  position.bad_records = state.bad_records;
   if (position.shuffle) {
     position.seed = state.options.seed;
     const bool batches = state.options.shuffle_unit == ShuffleUnit::Batches;
@@ -190,6 +213,8 @@ void BatchReader::seek(const ReaderPosition& position) {
       ", found row ", position.row, " of epoch ", position.epoch);
   if (state.prefetcher) state.prefetcher->check_here();
   state.prefetcher.reset();
+  state.bad_records = position.bad_records;
+  state.failure.clear();
   state.sequence.emplace(*state.order, state.rules, position.epoch, position.row);
 }
 
@@ -197,6 +222,7 @@ void BatchReader::rewind() {
   ReaderPosition start = position();
   start.epoch = 0;
   start.row = 0;
+  start.bad_records = 0;
   seek(start);
 }
 

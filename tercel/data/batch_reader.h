@@ -12,6 +12,14 @@
 //
 // Batches end where an epoch ends, so the last one may be short.
 //
+// Note [Bad records]
+// With on_bad_record = skip, the row of a record that breaks a rule is left out, if the format knows where the next
+// record begins. It keeps its number: the batch that it would be in has one row less, and everything else, the order,
+// the other batches, positions, the parts of ranks, is as without it. So threads do not matter, and a resumed run
+// leaves out the same rows. A batch without any row left is passed over (by one rank of several it is delivered, as the
+// ranks take each step together). Rows that are left out are counted, over all epochs, and the position has the count;
+// more than max_bad_records are an error.
+//
 // Note [Parts of ranks]
 // Several readers, one per rank of a job, share the rows: each is asked for the same batches (of batch_size rows in
 // all), and delivers its part of each, consecutive rows that start where those of the rank before it end. Parts differ
@@ -46,6 +54,13 @@ constexpr auto enum_names(ShuffleUnit) {
   return std::to_array<EnumName<ShuffleUnit>>({{ShuffleUnit::Rows, "rows"}, {ShuffleUnit::Batches, "batches"}});
 }
 
+/** What happens at a record that breaks a rule; see Note [Bad records]. */
+enum class OnBadRecord : uint8_t { Fail, Skip };
+
+constexpr auto enum_names(OnBadRecord) {
+  return std::to_array<EnumName<OnBadRecord>>({{OnBadRecord::Fail, "fail"}, {OnBadRecord::Skip, "skip"}});
+}
+
 struct ReaderOptions {
   int64_t batch_size = 1024;
   int64_t epochs = 1;
@@ -59,6 +74,8 @@ struct ReaderOptions {
   int64_t prefetch = 2;
   bool binary_labels = true;
   bool verify_checksums = false;
+  OnBadRecord on_bad_record = OnBadRecord::Fail;
+  int64_t max_bad_records = 1000;
   BagOrder bag_order = BagOrder::SampleMajor;
   bool narrow_keys = false;
   int64_t rank = 0;
@@ -86,6 +103,9 @@ struct ReaderOptions {
         Field{"binary_labels", &ReaderOptions::binary_labels, "refuse labels other than 0 and 1"},
         Field{"verify_checksums", &ReaderOptions::verify_checksums,
               "read each file once before the start, to compare its checksum"},
+        Field{"on_bad_record", &ReaderOptions::on_bad_record, "fail, or leave out the row"},
+        Field{"max_bad_records", &ReaderOptions::max_bad_records, "rows that may be left out, over all epochs",
+              at_least(0)},
         Field{"bag_order", &ReaderOptions::bag_order, "order of the bags in a batch"},
         Field{"narrow_keys", &ReaderOptions::narrow_keys, "keys and row offsets are i32, not i64"},
         Field{"rank", &ReaderOptions::rank, "which part of each batch is read, from 0", at_least(0)},
@@ -105,6 +125,7 @@ struct ReaderPosition {
   int64_t shuffle_window = 0;
   int64_t shuffle_block = 0;
   ShuffleUnit shuffle_unit = ShuffleUnit::Rows;
+  int64_t bad_records = 0;  // that were left out, over all epochs
 
   static constexpr auto fields() {
     return std::tuple(Field{"epoch", &ReaderPosition::epoch, "epochs that are complete", at_least(0), required()},
@@ -114,7 +135,8 @@ struct ReaderPosition {
                       Field{"seed", &ReaderPosition::seed, "of the order"},
                       Field{"shuffle_window", &ReaderPosition::shuffle_window, "rows that are mixed", at_least(0)},
                       Field{"shuffle_block", &ReaderPosition::shuffle_block, "rows that stay together", at_least(0)},
-                      Field{"shuffle_unit", &ReaderPosition::shuffle_unit, "what is shuffled"});
+                      Field{"shuffle_unit", &ReaderPosition::shuffle_unit, "what is shuffled"},
+                      Field{"bad_records", &ReaderPosition::bad_records, "rows that were left out", at_least(0)});
   }
   friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
 };
@@ -137,7 +159,7 @@ class TERCEL_API BatchReader {
   /**
    * Exchanges `batch` for the next one; false, and no change, after the last epoch. The previous tensors of `batch` are
    * reused later, unless they are still referenced. DataError "file: record r: byte b: expected ..., found ..." instead
-   * of the first batch that has an invalid row, and at every later call.
+   * of the first batch that has an invalid row, and at every later call; see also Note [Bad records].
    */
   bool next(Batch& batch);
   /** Waits so long at most; whether next() now returns or throws at once. Starts the threads, as next() does. */
@@ -159,6 +181,10 @@ class TERCEL_API BatchReader {
    */
   void set_end(int64_t epoch);
 
+  /** Rows that were left out since the start, or by the reader of the position that was sought too. */
+  int64_t bad_records() const noexcept;
+  /** The message about the first row that this reader left out; empty if there is none. */
+  const std::string& first_bad_record() const noexcept;
   /** Rows of an epoch, including those of a short last batch that is dropped. */
   int64_t epoch_rows() const noexcept;
   /** Batches of a whole epoch. */
@@ -169,6 +195,8 @@ class TERCEL_API BatchReader {
  private:
   struct State;
   void start();
+  /** DataError if there are too many. */
+  void count_bad_records(const Batch& batch);
   std::unique_ptr<State> state_;
 };
 

@@ -83,8 +83,8 @@ class DatasetConverter {
       for (const DataFile& file : part->files) check_outside(folder, source.path_of(file));
   }
 
-  Dataset run(const std::string& target) {
-    Dataset result;
+  ConvertDatasetResult run(const std::string& target) {
+    Dataset& result = result_.dataset;
     result.format = options_.format;
     for (const auto& origin : source_.origins)
       if (origin->name() != result.format->name()) add_origin(result, origin);
@@ -98,7 +98,7 @@ class DatasetConverter {
     copy_vocabulary(target);
     result.train = write_part(PartName::Train, *train);
     if (test) result.test = write_part(PartName::Test, *test);
-    return result;
+    return std::move(result_);
   }
 
  private:
@@ -136,39 +136,59 @@ class DatasetConverter {
       reading.num_workers = num_threads();
       reading.prefetch = std::max<int64_t>(2, reading.num_workers);
       reading.binary_labels = false;
+      reading.on_bad_record = options_.on_bad_record;
+      reading.max_bad_records = options_.max_bad_records;
       for (const Column& column : source_.schema.columns) reading.columns.push_back(column.name);
       BatchReader reader(source_, name, reading);
       Batch batch;
       while (reader.next(batch)) {
         BatchRows rows(source_.schema, batch);
-        for (int64_t begin = 0; begin < batch.rows;) {
-          const int64_t count = std::min(left, batch.rows - begin);
-          write_rows(writer, rows.rows(begin, count), part);
-          begin += count;
+        // Rows between those that were left out, which count in the files of the source.
+        auto bad = batch.bad_rows.begin();
+        const int64_t end = batch.row + batch.rows + static_cast<int64_t>(batch.bad_rows.size());
+        for (int64_t row = batch.row, begin = 0; row < end;) {
+          int64_t count = 1;
+          if (bad != batch.bad_rows.end() && *bad == row) {
+            ++bad;
+          } else {
+            count = std::min(left, (bad != batch.bad_rows.end() ? *bad : end) - row);
+            write_rows(writer, rows.rows(begin, count), part, row);
+            begin += count;
+          }
+          row += count;
           left -= count;
           next_file();
         }
-        progress_(written_ + writer.rows());
+        progress_(done_ + end);
       }
+      add_bad_records(reader);
     }
-    written_ += writer.rows();
+    done_ += part.rows();
     DataPart result = writer.finish();
     result.truth = part.truth;
     return result;
   }
 
-  void write_rows(DatasetWriter& writer, const RowBlock& block, const DataPart& part) const {
+  void add_bad_records(const BatchReader& reader) {
+    result_.bad_records += reader.bad_records();
+    if (result_.first_bad_record.empty()) result_.first_bad_record = reader.first_bad_record();
+  }
+
+  /** Writes rows of the source from `row` on. */
+  void write_rows(DatasetWriter& writer, const RowBlock& block, const DataPart& part, int64_t row) const {
+    const int64_t before = writer.rows();
     try {
       writer.write(block);
     } catch (const ValueError& error) {
-      fail_row(writer.rows(), part, error.what());
+      std::string_view why = error.what();
+      const std::string counted = str_cat({options_.format->name(), ": row ", writer.rows(), ": "});
+      if (why.starts_with(counted)) why.remove_prefix(counted.size());
+      fail_row(row + writer.rows() - before, part, why);
     }
   }
 
   /** Names the row in its file. */
   [[noreturn]] void fail_row(int64_t row, const DataPart& part, std::string_view why) const {
-    const std::string counted = str_cat({options_.format->name(), ": row ", row, ": "});
-    if (why.starts_with(counted)) why.remove_prefix(counted.size());
     for (const DataFile& file : part.files) {
       if (row < file.rows)
         throw_error<DataError>({printable(source_.path_of(file)), ": row ", row, ": the format ",
@@ -190,19 +210,20 @@ class DatasetConverter {
   const Dataset& source_;
   const ConvertDatasetOptions& options_;
   Progress progress_;
-  int64_t written_ = 0;  // rows of the parts before
+  int64_t done_ = 0;  // rows of the parts before
+  ConvertDatasetResult result_;
 };
 
 }  // namespace
 
-Dataset convert_dataset(const Dataset& source, const std::string& folder, const ConvertDatasetOptions& options,
+ConvertDatasetResult convert_dataset(const Dataset& source, const std::string& folder, const ConvertDatasetOptions& options,
                         bool replace, Progress progress) {
   DatasetConverter converter(source, options, folder, replace, progress);
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
-  Dataset result = converter.run(target.temporary_path());
-  save_dataset(result, target.temporary_path());
+  ConvertDatasetResult result = converter.run(target.temporary_path());
+  save_dataset(result.dataset, target.temporary_path());
   target.commit();
-  result.folder = folder;
+  result.dataset.folder = folder;
   return result;
 }
 

@@ -55,6 +55,7 @@ Prefetcher::Prefetcher(RecordSource& source, const BatchShape& shape, const RowO
       order_(order),
       uniform_offsets_(uniform_offsets.begin(), uniform_offsets.end()),
       rules_(options.rules),
+      skip_bad_records_(options.skip_bad_records),
       to_load_(order, options.rules, epoch, row),
       to_decode_(order, options.rules, epoch, row) {
   // Windows in use by the workers, and one that is being loaded.
@@ -242,11 +243,32 @@ void Prefetcher::decode_batches() {
   }
 }
 
+int64_t Prefetcher::decode_places(const Window& window, int64_t begin, int64_t count, int64_t position, int64_t rows,
+                                  BatchBuffer& out) const {
+  const int64_t end = begin + count;
+  while (begin < end) {
+    try {
+      source_.decode(window, {begin, end - begin, rows}, out);
+      return rows + end - begin;
+    } catch (const BadRecord& bad) {
+      if (!skip_bad_records_) throw;
+      rows += bad.place - begin;
+      position += bad.place - begin;
+      out.truncate(rows);
+      if (out.batch.bad_rows.empty()) out.batch.bad_record = bad.what();
+      out.batch.bad_rows.push_back(position++);
+      begin = bad.place + 1;
+    }
+  }
+  return rows;
+}
+
 void Prefetcher::decode_batch(const EpochPlan& plan, const RowRange& part, BatchBuffer& out,
                               std::exception_ptr& error) {
   try {
     out.prepare(part.count, shape_, uniform_offsets_);
     out.batch.row = part.begin;
+    int64_t rows = 0;  // without bad ones
     for (int64_t done = 0; done < part.count;) {
       const int64_t position = part.begin + done;
       const int64_t index = order_.window_of(plan.epoch, position);
@@ -257,7 +279,7 @@ void Prefetcher::decode_batch(const EpochPlan& plan, const RowRange& part, Batch
       const int64_t count = std::min(order_.window_end(plan.epoch, index) - position, part.count - done);
       // Rows before the missing one may be invalid too, and are reported first; in a mixed window it could be any row.
       const int64_t there = !window->error ? count : order_.is_mixed() ? 0 : window->rows - (position - begin);
-      if (there > 0) source_.decode(*window, {position - begin, std::min(count, there), done}, out);
+      if (there > 0) rows = decode_places(*window, position - begin, std::min(count, there), position, rows, out);
       if (there < count) {
         error = window->error;
         return;
@@ -265,7 +287,7 @@ void Prefetcher::decode_batch(const EpochPlan& plan, const RowRange& part, Batch
       release_window(number);
       done += count;
     }
-    out.finish();
+    out.finish(rows);
   } catch (...) {
     error = std::current_exception();
   }

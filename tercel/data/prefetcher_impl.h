@@ -76,6 +76,7 @@ class Prefetcher {
     BatchSequence::Rules rules;
     int64_t num_workers = 1;
     int64_t prefetch = 2;
+    bool skip_bad_records = false;
   };
 
   /** Starts the threads. Source, shape and order must outlive it. */
@@ -120,6 +121,9 @@ class Prefetcher {
   RowRange rows_of(const EpochPlan& plan, int64_t window) const;
   /** Batches that have rows of the window in the rank's part. */
   int64_t count_uses(const EpochPlan& plan, int64_t window) const;
+  /** Decodes places of a window behind the first `rows` rows of the batch; returns how many rows there are then. */
+  int64_t decode_places(const Window& window, int64_t begin, int64_t count, int64_t position, int64_t rows,
+                        BatchBuffer& out) const;
   void decode_batch(const EpochPlan& plan, const RowRange& part, BatchBuffer& out, std::exception_ptr& error);
   /** Waits until it is loaded and prepared, and prepares loaded ones meanwhile; null if the threads are to stop. */
   const Window* wait_for_window(int64_t number);
@@ -133,6 +137,7 @@ class Prefetcher {
   const RowOrder& order_;
   std::vector<Tensor> uniform_offsets_;
   BatchSequence::Rules rules_;
+  bool skip_bad_records_;
   BatchSequence to_load_;  // this and the next: of the loading thread
   std::vector<RowRange> ranges_;
 

@@ -12,6 +12,7 @@
 #include "tercel/data/batch_buffer_impl.h"
 #include "tercel/data/row_order_impl.h"
 #include "tercel/data/sparse_input.h"
+#include "tercel/util/error.h"
 #include "tercel/util/span.h"
 
 namespace tercel::data {
@@ -22,8 +23,17 @@ struct SourceOptions {
   /** Names of further columns; ConfigError for one that the files do not have. */
   Span<std::string> columns;
   bool binary_labels = true;
-  bool jumps = false;   // ranges are not requested in order
-  int64_t workers = 1;  // threads that prepare and decode
+  bool jumps = false;              // ranges are not requested in order
+  int64_t workers = 1;             // threads that prepare and decode
+  bool skips_bad_records = false;  // load() passes over a bad record if it knows where the next one begins
+};
+
+/** From decode(): the record of one place breaks a rule, and those behind it can be decoded. */
+class BadRecord : public DataError {
+ public:
+  BadRecord(const std::string& message, int64_t bad_place) : DataError(message), place(bad_place) {}
+
+  int64_t place;
 };
 
 /** Undecoded rows in memory. Formats derive their own windows. */
@@ -70,7 +80,10 @@ class RecordSource {
    * of them will be decoded. An error counts as one of the first row.
    */
   virtual void prepare(Window& window) const;
-  /** Called with the places of a batch in order, by one thread per batch. */
+  /**
+   * Called with the places of a batch in order, by one thread per batch. A record that breaks a rule is a BadRecord if
+   * the format can decode those behind it; what was written for it and later rows has no meaning then.
+   */
   virtual void decode(const Window& window, const Places& places, BatchBuffer& out) const = 0;
 };
 

@@ -9,6 +9,8 @@ data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& co
   options.batch_size = config.solver.batchsize_eval;
   options.num_workers = config.data.num_workers;
   options.prefetch = config.data.prefetch;
+  options.on_bad_record = config.data.on_bad_record;
+  options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
   return options;
 }

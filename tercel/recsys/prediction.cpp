@@ -81,7 +81,9 @@ int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink) {
 
 int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
   check_dataset_fits(model.data, dataset);
-  data::BatchReader reader(dataset, part, evaluation_reading(model.model, model.config));
+  data::ReaderOptions reading = evaluation_reading(model.model, model.config);
+  reading.on_bad_record = data::OnBadRecord::Fail;  // every row has its probability
+  data::BatchReader reader(dataset, part, reading);
   return predict(model.model, reader, sink);
 }
 

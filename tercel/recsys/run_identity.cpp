@@ -159,7 +159,7 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
                  ": a checkpoint with the state of another optimizer: ", d.text);
     TERCEL_CHECK(check.new_train_rows || d.path != "solver.batchsize", ConfigError, printable(folder),
                  ": a checkpoint of a run with batches of another size: ", d.text);
-    const bool is_order = d.path == "data.shuffle" ||
+    const bool is_order = d.path == "data.shuffle" || d.path == "data.drop_last" ||
                           (run.config.data.shuffle && (d.path == "data.shuffle_unit" ||
                                                        d.path == "data.shuffle_window" || d.path == "solver.seed"));
     TERCEL_CHECK(check.new_train_rows || !is_order, ConfigError, printable(folder),

@@ -77,9 +77,12 @@ data::ReaderOptions train_reading(const ModelConfig& config, const Model& model)
   options.shuffle = config.data.shuffle;
   options.shuffle_unit = config.data.shuffle_unit;
   options.shuffle_window = config.data.shuffle_window;
+  options.drop_last = config.data.drop_last;
   options.seed = config.solver.seed;
   options.num_workers = config.data.num_workers;
   options.prefetch = config.data.prefetch;
+  options.on_bad_record = config.data.on_bad_record;
+  options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
   return options;
 }

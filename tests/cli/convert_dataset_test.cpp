@@ -65,6 +65,19 @@ TEST(ConvertDatasetCommand, KeepsOptionsOfTheSource) {
   EXPECT_EQ(root.get("one/train/part-0.bin"), root.get("raw/train/part-0.bin") + root.get("raw/train/part-1.bin"));
 }
 
+TEST(ConvertDatasetCommand, GenerateWritesEveryFormat) {
+  const TemporaryFolder root;
+  generate(root, "norm");
+  generate(root, "raw", {"--format", "raw", "--slot-offsets", "add"});
+  generate(root, "async", {"--format", "rawasync", "--key-type", "u32"});
+  for (const std::string name : {"raw", "async"}) {
+    EXPECT_EQ(run({"verify", root / name}).code, 0);
+    // Defaults of Norm, as no rows were in that format before.
+    ASSERT_EQ(run({"convert", "dataset", root / name, root / (name + "-norm"), "--to", "norm"}).code, 0);
+    EXPECT_EQ(contents(root, name + "-norm"), contents(root, "norm"));
+  }
+}
+
 TEST(ConvertDatasetCommand, MistakesAreOneLineAndLeaveNothing) {
   const TemporaryFolder root;
   generate(root, "norm");

@@ -158,7 +158,7 @@ TEST(ConvertDataset, ManyRowsOfManyFiles) {
   int64_t last = 0;
   ConvertDatasetOptions to;
   to.format = rawasync_format();
-  const Dataset result = convert_dataset(source, folder / "out", to, false, [&](int64_t rows) { last = rows; });
+  const Dataset result = convert_dataset(source, folder / "out", to, false, [&](int64_t rows) { last = rows; }).dataset;
   EXPECT_EQ(last, 30000);
   EXPECT_EQ(read_all(result), read_all(source));
   EXPECT_EQ(result.test.truth, source.test.truth);

@@ -149,9 +149,12 @@ TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
   train(with({"data.shuffle=true"}));
   const struct {
     const char *assignment, *difference;
-  } cases[] = {{"data.shuffle=false", "data.shuffle: the checkpoint has true, this run has false"},
-               {"data.shuffle_window=512", "data.shuffle_window: the checkpoint has "},
-               {"solver.seed=7", "solver.seed: the checkpoint has 1, this run has 7"}};
+  } cases[] = {
+      {"data.shuffle=false", "data.shuffle: the checkpoint has true, this run has false"},
+      {"data.shuffle_window=512", "data.shuffle_window: the checkpoint has "},
+      {"data.shuffle_unit=batches", "data.shuffle_unit: the checkpoint has \"rows\", this run has \"batches\""},
+      {"data.drop_last=true", "data.drop_last: the checkpoint has false, this run has true"},
+      {"solver.seed=7", "solver.seed: the checkpoint has 1, this run has 7"}};
   for (const auto& [assignment, difference] : cases)
     expect_refused<ConfigError>(with({"data.shuffle=true", assignment}), dataset_,
                                 std::string("reads the rows in another order: ") + difference);

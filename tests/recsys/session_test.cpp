@@ -169,6 +169,31 @@ TEST(Session, AfterAnErrorInAnUpdateOnlyLoadHelps) {
   EXPECT_TRUE(session.step());
 }
 
+TEST(Session, ReadsAsTheConfigurationSays) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const auto reading = [&](const std::vector<std::string>& settings) {
+    Session session(stateful_config(settings), dataset);
+    session.initialize();
+    while (session.step()) {
+    }
+    return std::pair(session.steps(), session.train_reader().options());
+  };
+  const int64_t rows = dataset.train.rows();
+  const auto [all, plain] = reading({"solver.epochs=1"});
+  ASSERT_NE(rows % 64, 0);
+  EXPECT_EQ(all, rows / 64 + 1);
+  EXPECT_FALSE(plain.drop_last);
+  EXPECT_EQ(plain.on_bad_record, data::OnBadRecord::Fail);
+  const auto [whole, options] =
+      reading({"solver.epochs=1", "data.drop_last=true", "data.shuffle=true", "data.shuffle_unit=batches",
+               "data.on_bad_record=skip", "data.max_bad_records=7"});
+  EXPECT_EQ(whole, rows / 64);
+  EXPECT_EQ(options.shuffle_unit, data::ShuffleUnit::Batches);
+  EXPECT_EQ(options.on_bad_record, data::OnBadRecord::Skip);
+  EXPECT_EQ(options.max_bad_records, 7);
+}
+
 TEST(Session, ABatchThatFailedIsReadAgainOrSkipped) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);

@@ -31,6 +31,7 @@ class ReaderPosition:
     shuffle_window: int = 0
     shuffle_block: int = 0
     shuffle_unit: str = "rows"
+    bad_records: int = 0
 
 
 class SparseBatch:

@@ -109,6 +109,8 @@ int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places
       prefetch(window.bytes.data() + start, static_cast<int64_t>(window.starts[later + 1] - start));
     }
     const size_t row = row_at(i);
+    // Its counts contradict its length: they must not be used.
+    if (std::binary_search(window.malformed.begin(), window.malformed.end(), row)) return places.begin + i;
     const std::byte* from = window.bytes.data() + window.starts[row];
     const auto bytes = static_cast<int64_t>(window.starts[row + 1] - window.starts[row]);
     const int64_t batch_row = places.batch_row + i;
@@ -146,8 +148,12 @@ void NormSource::decode(const Window& source, const Places& places, BatchBuffer&
     bad = shape_.uniform ? decode_uniform<int64_t>(window, places, out) : decode_ragged<int64_t>(window, places, out);
   else
     bad = shape_.uniform ? decode_uniform<uint32_t>(window, places, out) : decode_ragged<uint32_t>(window, places, out);
-  if (bad >= 0)
+  if (bad < 0) return;
+  try {
     fail_row(window, window.mix.empty() ? static_cast<size_t>(bad) : size_t{window.mix[static_cast<size_t>(bad)]});
+  } catch (const DataError& error) {
+    throw BadRecord(error.what(), bad);
+  }
 }
 
 void NormSource::fail_row(const NormWindow& window, size_t row) const {

@@ -18,7 +18,9 @@ constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
 
 NormSource::NormSource(const NormOptions& norm, const Dataset& dataset, const DataPart& part,
                        const SourceOptions& options)
-    : layout_(dataset.schema, norm, options.binary_labels, options.inputs), keep_marks_(options.jumps) {
+    : layout_(dataset.schema, norm, options.binary_labels, options.inputs),
+      keep_marks_(options.jumps),
+      skips_bad_records_(options.skips_bad_records) {
   TERCEL_CHECK(options.columns.empty(), ConfigError,
                "norm: expected no columns besides labels, dense values and keys, "
                "which are all that the files hold, found '",
@@ -61,6 +63,7 @@ void NormSource::load(Span<RowRange> ranges, Window& target, const std::atomic<b
   window.rows = 0;
   window.bytes.resize(0);
   window.starts.assign(1, 0);
+  window.malformed.clear();
   window.pieces.clear();
   for (const RowRange& range : ranges) {
     for (int64_t row = range.begin; row < range.begin + range.count;) {
@@ -126,12 +129,15 @@ RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t count, Norm
     fail_record(index, at);
   };
   while (at.record < last) {
-    const int64_t size = record_size(buffer.data() + next, buffer.size() - next);
+    int64_t size = record_size(buffer.data() + next, buffer.size() - next);
+    const bool malformed = size < 0;
+    if (malformed && skips_bad_records_) size = framed_size(buffer.data() + next, buffer.size() - next);
     if (size < 0) refuse();
     if (size > 0) {
       if (keep_marks_ && at.record == static_cast<int64_t>(marks.size()) * kMarkRows) marks.push_back(at.offset);
       next += static_cast<size_t>(size);
       at = {at.record + 1, at.offset + size};
+      if (window && malformed) window->malformed.push_back(window->starts.size() - 1);
       if (window) window->starts.push_back(next);
       continue;
     }
@@ -176,6 +182,14 @@ int64_t NormSource::record_size(const std::byte* record, size_t bytes) const {
   const int64_t size = at + (layout_.framed() ? 1 : 0);
   if (size > end) return 0;
   return layout_.framed() && load_unaligned<int32_t>(record) != at - payload ? -1 : size;
+}
+
+int64_t NormSource::framed_size(const std::byte* record, size_t bytes) const {
+  const int64_t frame = norm_frame_bytes(layout_.options.check_mode);
+  if (!layout_.framed() || bytes < sizeof(int32_t)) return -1;
+  const int64_t size = load_unaligned<int32_t>(record) + frame;
+  if (size < layout_.min_record_bytes || size > layout_.max_record_bytes) return -1;
+  return size <= static_cast<int64_t>(bytes) ? size : 0;
 }
 
 void NormSource::fail_record(size_t index, RecordPlace at) {

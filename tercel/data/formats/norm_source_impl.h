@@ -6,6 +6,9 @@
 // is detected without an option. Any other file is ragged: its records are found by scanning from one to the next. The
 // offset of every kMarkRows-th record is kept, so that seeking scans each byte of a file at most once, and less than
 // kMarkRows records after that. Sequential readers keep no such marks.
+//
+// Where bad records are to be left out, a framed record whose counts break a rule is passed over by its length, if a
+// record can have it. If the length is what is damaged, or there is none, the next record cannot be found.
 #pragma once
 
 #include <memory>
@@ -46,7 +49,8 @@ class NormSource final : public RecordSource {
   };
   struct NormWindow final : Window {
     ByteBuffer bytes;
-    std::vector<size_t> starts;  // ragged: where each row starts, and where the last one ends
+    std::vector<size_t> starts;     // ragged: where each row starts, and where the last one ends
+    std::vector<size_t> malformed;  // ragged: rows whose counts contradict their length, which were passed over
     std::vector<Piece> pieces;
   };
 
@@ -65,6 +69,8 @@ class NormSource final : public RecordSource {
   RecordPlace walk(size_t index, RecordPlace from, int64_t count, NormWindow* window, const std::atomic<bool>& stop);
   /** Bytes of the record that starts here; 0 if it is longer than `bytes`, -1 if its counts break a rule. */
   int64_t record_size(const std::byte* record, size_t bytes) const;
+  /** The same by the length before a framed record, whatever its counts are; -1 if no record has this length. */
+  int64_t framed_size(const std::byte* record, size_t bytes) const;
   [[noreturn]] void fail_record(size_t index, RecordPlace at);
 
   // These return the first place whose row breaks a rule, or -1.
@@ -82,7 +88,7 @@ class NormSource final : public RecordSource {
   SourceFiles files_;
   std::vector<Records> records_;  // of each file
   int64_t rows_per_read_ = 1;
-  bool keep_marks_ = false;
+  bool keep_marks_ = false, skips_bad_records_ = false;
 
   // Of the thread that loads:
   std::shared_ptr<const RandomAccessFile> open_;

@@ -16,7 +16,7 @@ constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
 
 constinit const KernelTable<RawRowsFn> decode_kernels = TERCEL_CPU_KERNELS(decode_raw_rows);
 
-// Counts are mostly small: their logarithms are looked up, which takes a tenth of the time.
+// Counts are mostly small: their logarithms are looked up.
 constexpr uint32_t kTabulated = 4096;
 
 const std::array<float, kTabulated>& logs_of_dense() {
@@ -129,7 +129,12 @@ void RawSource::decode(const Window& source, const Places& places, BatchBuffer& 
   loop.num_inputs = static_cast<int64_t>(inputs.size());
   const int64_t bad = decode_kernels[kCpu](loop, places.begin, places.begin + places.count);
   // The kernel says only that a row breaks a rule: check_raw_row finds which, and throws the error.
-  if (bad >= 0) fail_row(window, window.mix.empty() ? bad : int64_t{window.mix[static_cast<size_t>(bad)]});
+  if (bad < 0) return;
+  try {
+    fail_row(window, window.mix.empty() ? bad : int64_t{window.mix[static_cast<size_t>(bad)]});
+  } catch (const DataError& error) {
+    throw BadRecord(error.what(), bad);
+  }
 }
 
 void RawSource::fail_row(const RawWindow& window, int64_t row) const {

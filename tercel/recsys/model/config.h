@@ -60,8 +60,11 @@ struct DataOptions {
   bool shuffle = false;
   data::ShuffleUnit shuffle_unit = data::ShuffleUnit::Rows;
   int64_t shuffle_window = 32768;
+  bool drop_last = false;
   int64_t num_workers = 1;
   int64_t prefetch = 2;
+  data::OnBadRecord on_bad_record = data::OnBadRecord::Fail;
+  int64_t max_bad_records = 1000;
 
   static constexpr auto fields() {
     return std::tuple(
@@ -69,8 +72,12 @@ struct DataOptions {
         Field{"shuffle_unit", &DataOptions::shuffle_unit, "rows, or batches, whose rows keep their order"},
         Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1),
               at_most(data::kMaxShuffleWindow)},
+        Field{"drop_last", &DataOptions::drop_last, "leave out the last step of an epoch if its batch is short"},
         Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1), at_most(data::kMaxWorkers)},
-        Field{"prefetch", &DataOptions::prefetch, "batches prepared ahead", at_least(1), at_most(data::kMaxPrefetch)});
+        Field{"prefetch", &DataOptions::prefetch, "batches prepared ahead", at_least(1), at_most(data::kMaxPrefetch)},
+        Field{"on_bad_record", &DataOptions::on_bad_record, "fail, or leave out the row"},
+        Field{"max_bad_records", &DataOptions::max_bad_records,
+              "rows that may be left out, of training over all epochs, and of each evaluation", at_least(0)});
   }
 };
 
