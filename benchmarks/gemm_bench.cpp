@@ -1,11 +1,13 @@
 // Matrix products of CTR models compared with oneDNN's sgemm, if installed: percentage of the measured FMA peak.
 //
-//   gemm_bench [threads [rounds [dlrm|mlperf|square]]]
+//   gemm_bench [threads [rounds [dlrm|mlperf|square|packed]]]
 //
 // The two sides alternate; the minimum time of each counts. Every product is measured with the operations fused into it
 // in a training step (bias and ReLU; the ReLU's mask; the bias gradient); oneDNN's is the bare product. dlrm is a step
 // of batch 2048 with bottom 13-512-256-64-16 and top 367-512-256-1, mlperf one with bottom 13-512-256-128 and top
-// 479-1024-1024-512-256-1. square is plain products of n x n matrices, n from 64 to 2048.
+// 479-1024-1024-512-256-1. square is plain products of n x n matrices, n from 64 to 2048. packed compares linear() by a
+// weight packed once, by to_mkldnn(), with linear() by the same weight as it is; from 32 rows on, the latter packs in
+// each call.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -20,6 +22,8 @@
 
 #include "benchmarks/machine_limits.h"
 #include "tercel/ops/linalg/gemm_impl.h"
+#include "tercel/ops/linalg/packed_weight.h"
+#include "tercel/ops/nn/linear.h"
 #include "tercel/util/parallel.h"
 
 namespace {
@@ -91,6 +95,35 @@ void measure_squares(Sgemm onednn, double peak, int rounds) {
   }
 }
 
+void measure_packed(int rounds) {
+  constexpr Layer kLayers[] = {{512, 512, false}, {1024, 1024, false}, {4096, 1024, false}, {1024, 4096, false}};
+  for (const Layer& layer : kLayers) {
+    for (const int64_t batch : {1, 4, 8, 12, 16, 32, 64, 256}) {
+      tercel::Tensor x = tercel::empty({batch, layer.in}), weight = tercel::empty({layer.out, layer.in});
+      for (const tercel::Tensor& t : {x, weight}) {
+        const Floats values = random_floats(t.numel());
+        std::copy_n(values.get(), t.numel(), t.data<float>());
+      }
+      const tercel::Tensor packed = tercel::to_mkldnn(weight);
+      double strided = 1e30, once = 1e30;
+      for (int r = 0; r < 10 * rounds; ++r) {
+        double start = seconds();
+        tercel::linear(x, weight);
+        strided = std::min(strided, seconds() - start);
+        start = seconds();
+        tercel::linear(x, packed);
+        once = std::min(once, seconds() - start);
+      }
+      const double flops = 2.0 * static_cast<double>(batch * layer.in * layer.out);
+      std::printf(
+          "%5ld -%5ld  batch %4ld  strided %8.1f us %6.1f GFLOP/s   packed %8.1f us %6.1f GFLOP/s   ratio %5.2f\n",
+          static_cast<long>(layer.in), static_cast<long>(layer.out), static_cast<long>(batch), strided * 1e6,
+          flops / strided * 1e-9, once * 1e6, flops / once * 1e-9, strided / once);
+      std::fflush(stdout);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,6 +139,10 @@ int main(int argc, char** argv) {
 
   if (argc > 3 && std::strcmp(argv[3], "square") == 0) {
     measure_squares(onednn, peak, rounds);
+    return 0;
+  }
+  if (argc > 3 && std::strcmp(argv[3], "packed") == 0) {
+    measure_packed(rounds);
     return 0;
   }
 

@@ -19,6 +19,7 @@ PRIVATE = re.compile(r"_(impl|kernels)\.h$|^(cpu|cuda)/")
 SHARED = {
     "linalg/gemm_impl.h": {"nn"},
     "linalg/matmul_impl.h": {"nn"},
+    "linalg/packed_weight_impl.h": {"nn"},
     "sort/key_sort_impl.h": {"embedding"},
     "sort/key_sort_kernels.h": {"embedding"},
     "sort/cpu/key_elements.h": {"embedding"},

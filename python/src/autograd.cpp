@@ -7,6 +7,7 @@
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/ops/linalg/packed_weight.h"
 
 namespace tercel::python {
 
@@ -73,13 +74,13 @@ Span<Entry> autograd_ops() {
   static const Entry table[] = {
       entry(
           "requires_grad_(Tensor input, bool requires_grad=True)",
-          [](const Tensor& x, bool wanted) -> Tensor { return Tensor(x).requires_grad_(wanted); }, kMethod | kCheap,
-          "Sets whether operations on the tensor are recorded, in place."),
+          [](const Tensor& x, bool wanted) -> Tensor { return Tensor(x).requires_grad_(wanted); },
+          kMethod | kCheap | kAnyLayout, "Sets whether operations on the tensor are recorded, in place."),
       entry(
           "is_inference(Tensor input)", [](const Tensor& x) { return x.impl().is_inference(); }, kBoth | kCheap,
           "Whether the tensor was created in inference mode."),
       entry(
-          "detach(Tensor input)", [](const Tensor& x) { return x.detach(); }, kBoth | kCheap,
+          "detach(Tensor input)", [](const Tensor& x) { return x.detach(); }, kBoth | kCheap | kAnyLayout,
           "The same data without history."),
       entry(
           "detach_(Tensor input)", [](const Tensor& x) -> Tensor { return detach_(x); }, kBoth | kCheap,
@@ -87,9 +88,10 @@ Span<Entry> autograd_ops() {
       entry(
           "to_dense(Tensor input, dtype dtype=None, *, bool? masked_grad=None)",
           [](const Tensor& x, std::optional<ScalarType> dtype, std::optional<bool>) {
-            return dtype ? to(x, *dtype) : x;
+            const Tensor dense = x.layout() == Layout::Opaque ? unpack_weight(x) : x;
+            return to(dense, dtype.value_or(x.dtype()));
           },
-          kMethod, "The tensor itself, which is always dense: Python sees row gradients as dense tensors."),
+          kMethod | kAnyLayout, "The tensor itself if it is strided; the weight that to_mkldnn() packed."),
       entry(
           "retain_grad(Tensor input)", [](const Tensor& x) { retain_grad(x); }, kMethod | kCheap,
           "Makes backward keep the gradient of an intermediate result."),

@@ -44,6 +44,7 @@ PyObject* retains_gradient(const Tensor& t) { return PyBool_FromLong(retains_gra
 PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(t.is_leaf()); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().is_cpu()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().is_cuda()); }
+PyObject* is_mkldnn(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::Opaque); }
 PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::SparseCoo); }
 PyObject* never(const Tensor&) { return Py_NewRef(Py_False); }
 PyObject* output_nr(const Tensor& t) {
@@ -159,7 +160,7 @@ PyGetSetDef g_attributes[] = {
     TERCEL_READ("is_sparse_csr", never, "Never."),
     TERCEL_READ("is_quantized", never, "Never."),
     TERCEL_READ("is_meta", never, "Whether the tensor is on the meta device: always False."),
-    TERCEL_READ("is_mkldnn", never, "Never."),
+    TERCEL_READ("is_mkldnn", is_mkldnn, "Whether it is a packed weight, made by to_mkldnn()."),
     TERCEL_READ("output_nr", output_nr, "The index of this tensor among the outputs of grad_fn."),
     TERCEL_READ("_version", version, "The version counter: the number of in-place changes of the data."),
     TERCEL_READ("_base", base, "The tensor that this one views, or None."),

@@ -161,8 +161,10 @@ def tensor_str(x, contents=None):
         suffixes.append(f"dtype={x.dtype}")
     if _Options.edgeitems == 0 and x.numel() > 0:  # a summarized tensor also shows its sizes
         suffixes.insert(0, f"size={tuple(x.shape)}")
+    if x.layout is not _C.strided:
+        suffixes.append(f"layout={x.layout}")
     if contents is None:
-        contents = _contents(x.detach(), indent)
+        contents = _contents(x.detach().to_dense(), indent)
     if x.grad_fn is not None:
         suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:

@@ -100,6 +100,7 @@ void set_data(const Tensor& t, const Tensor& data) {
 
 Tensor& Tensor::requires_grad_(bool wanted) {
   TERCEL_CHECK(defined(), RuntimeError, "requires_grad_: the tensor is undefined");
+  if (wanted && layout() == Layout::Opaque) refuse_layout("requires_grad_", layout());
   TERCEL_CHECK(!wanted || is_differentiable(), RuntimeError,
                "only Tensors of floating point and complex dtype can require gradients, not ", to_string(dtype()));
   TERCEL_CHECK(wanted || is_leaf(), RuntimeError,

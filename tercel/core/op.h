@@ -49,4 +49,4 @@
 // layout (layout.h) before it reads anything. Front ends call check_strided(), or TensorIterator, which does; calls
 // from Python check all operands before the op runs (call.h).
 //
-//   layout_any   operands may have any layout, as the op looks only at sizes, dtype and device
+//   layout_any   operands may have any layout: the op looks only at sizes, dtype and device, or checks layouts itself

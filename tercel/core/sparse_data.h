@@ -1,10 +1,11 @@
-// The parts of a tensor of a sparse layout.
+// The parts of a tensor of a sparse layout, or of a packed weight.
 //
 // Note [Sparse tensors]
 // A tensor of a sparse layout is a TensorImpl with sizes and a dtype but without a storage; its elements are in parts,
 // which are strided tensors. Copies that share elements (detach(), views of all of a tensor) share the parts, and a
 // replaced part is replaced in one of them only, as in PyTorch. Whoever changes elements bumps the version of the
-// tensor, which has a counter of its own.
+// tensor, which has a counter of its own. A packed weight, of the layout Opaque, is the same with one part; Note
+// [Packed weights] in ops/linalg/packed_weight_impl.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,10 @@ struct SparseData {
   Tensor indices;
   /** Compressed layouts: [*batch, nnz], the index in the other dimension. COO: undefined. */
   Tensor plain_indices = {};
-  /** COO: [nnz, *dense sizes]. CSR, CSC: [*batch, nnz, *dense sizes]. BSR, BSC: [*batch, nnz, *block, *dense sizes]. */
+  /**
+   * COO: [nnz, *dense sizes]. CSR, CSC: [*batch, nnz, *dense sizes]. BSR, BSC: [*batch, nnz, *block, *dense sizes].
+   * Opaque: the panels; all other fields are as default.
+   */
   Tensor values;
   int64_t sparse_dim = 0;  ///< 2 in compressed layouts
   int64_t dense_dim = 0;

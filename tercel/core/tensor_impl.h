@@ -59,7 +59,7 @@ struct TERCEL_API ExtraMeta {
   intrusive_ptr<VersionCounter> version_counter;
   /** The tensor's peer; see Note [Peers] in peer.h. */
   void* peer = nullptr;
-  /** The parts of a tensor of a sparse layout; else null. */
+  /** The parts of a tensor of a sparse layout, or of a packed weight; else null. */
   std::unique_ptr<SparseData> sparse;
 };
 
@@ -104,7 +104,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   bool is_contiguous(MemoryFormat format) const;
   bool is_non_overlapping_and_dense() const { return flag(kDense); }
 
-  /** The parts of a tensor of a sparse layout; null for other layouts, and until they are set. */
+  /** The parts of a tensor of a sparse layout, or of a packed weight; null for others, and until they are set. */
   SparseData* sparse() const {
     const ExtraMeta* meta = extra();
     return meta ? meta->sparse.get() : nullptr;

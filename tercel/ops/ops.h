@@ -31,6 +31,7 @@
 #include "tercel/ops/linalg/einsum.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/linalg/packed_weight.h"
 #include "tercel/ops/linalg/products.h"
 #include "tercel/ops/nn/attention.h"
 #include "tercel/ops/nn/batch_norm.h"

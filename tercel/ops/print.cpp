@@ -10,6 +10,7 @@
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/core/convert.h"
 #include "tercel/core/load_element.h"
+#include "tercel/ops/linalg/packed_weight.h"
 
 namespace tercel {
 
@@ -178,6 +179,7 @@ std::vector<std::string> suffixes_of(const Tensor& t) {
   const ScalarType dtype = t.dtype();
   if (dtype != kFloat32 && (none || (dtype != kInt64 && dtype != kBool && dtype != kComplex64)))
     out.push_back("dtype=" + std::string(to_string(dtype)));
+  if (t.layout() != Layout::Strided) out.push_back("layout=" + std::string(to_string(t.layout())));
   if (const auto node = grad_fn(t); node.defined())
     out.push_back("grad_fn=<" + std::string(node->name()) + ">");
   else if (t.requires_grad())
@@ -191,7 +193,7 @@ std::vector<std::string> suffixes_of(const Tensor& t) {
 std::string to_string(const Tensor& t) {
   if (!t.defined()) return "tensor(undefined)";
   TERCEL_CHECK(t.device().is_cpu(), NotImplementedError, "print: not implemented for device ", to_string(t.device()));
-  std::string out = "tensor(" + Printer(t).body();
+  std::string out = "tensor(" + Printer(t.layout() == Layout::Opaque ? unpack_weight(t) : t).body();
   const size_t line = out.rfind('\n');
   size_t length = out.size() - (line == std::string::npos ? 0 : line + 1);
   for (const std::string& suffix : suffixes_of(t)) {

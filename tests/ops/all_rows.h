@@ -15,6 +15,7 @@
 #include "tests/ops/index/scatter_rows.h"
 #include "tests/ops/index/subscript_rows.h"
 #include "tests/ops/linalg/matmul_rows.h"
+#include "tests/ops/linalg/packed_weight_rows.h"
 #include "tests/ops/linalg/products_rows.h"
 #include "tests/ops/nn/attention_rows.h"
 #include "tests/ops/nn/batch_norm_rows.h"
@@ -67,6 +68,7 @@ inline std::vector<Row> all_rows() {
                           reduce_rows,
                           matmul_rows,
                           linear_rows,
+                          packed_weight_rows,
                           products_rows,
                           einsum_rows,
                           distance_rows,

@@ -25,6 +25,9 @@ auto convert_back(ScalarType dtype) {
 }  // namespace
 
 Tensor clone(const Tensor& x, MemoryFormat memory_format) {
+  // A packed weight never changes, so that copies may share its elements.
+  if (x.layout() == Layout::Opaque && x.impl().sparse() && memory_format == MemoryFormat::Preserve) [[unlikely]]
+    return Tensor(x.impl().shallow_copy(true, true));
   check_strided("clone", x);
   Tensor out = empty_like(x, memory_format);
   copy_elements_out(out, x);
@@ -107,7 +110,8 @@ void zero_elements(const Tensor& x) {
 }
 
 const Tensor& zero_(const Tensor& x) {
-  if (x.defined() && !should_record(x)) {
+  check_strided("zero_", x);
+  if (!should_record(x)) {
     check_inplace(x, false);
     zero_elements(x);
     x.impl().bump_version();

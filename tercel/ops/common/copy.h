@@ -6,7 +6,7 @@
 namespace tercel {
 
 /** Returns a copy. Preserve keeps the dimension order in memory of a dense tensor. */
-TERCEL_OP_API(method, python, keyword = memory_format)
+TERCEL_OP_API(method, python, keyword = memory_format, layout_any)
 Tensor clone(const Tensor& x, MemoryFormat memory_format = MemoryFormat::Preserve);
 /** Returns x itself if it is contiguous in the format, else a contiguous copy; RuntimeError for Preserve. */
 TERCEL_OP_API(method) Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);

@@ -224,11 +224,13 @@ class BlockedGemm {
                                 g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kPackBytes)
                     ? GemmSource::Rows
                     : GemmSource::Packed;
-    // The thread grid with the smallest maximal share; each column of the grid packs the strips again.
+    // The thread grid with the smallest maximal share. Each column of the grid packs the strips again; if nothing is
+    // packed, what counts is that each row of the grid reads the panels again.
     int64_t best = INT64_MAX;
     for (int64_t cols = 1; cols <= threads; ++cols) {
       if (threads % cols != 0) continue;
-      const int64_t cost = strips_in_row(threads / cols) * (ceil_div(block_panels_, cols) + 1);
+      const int64_t strips = strips_in_row(threads / cols), panels = ceil_div(block_panels_, cols);
+      const int64_t cost = given_in_panels() && !pack_a() ? (strips + 1) * panels : strips * (panels + 1);
       if (cost < best) best = cost, grid_cols_ = cols;
     }
     grid_rows_ = threads / grid_cols_;
@@ -265,12 +267,18 @@ class BlockedGemm {
     const int64_t tasks = grid_rows_ * grid_cols_;
     std::fill_n(a_sums_, a_sums_count_, T(0));
     std::fill_n(b_sums_, b_sums_count_, T(0));
-    parallel_for(0, tasks, 1, [&](int64_t first, int64_t last) {
-      for (int64_t task = first; task < last; ++task) pack_first(task);
-    });
-    for (int64_t phase = 0; phase < phases_; ++phase) {
+    const auto for_each_task = [&](auto run_task) {
       parallel_for(0, tasks, 1, [&](int64_t first, int64_t last) {
-        for (int64_t task = first; task < last; ++task) run_phase(phase, task);
+        for (int64_t task = first; task < last; ++task) run_task(task);
+      });
+    };
+    if (pack_b_) {
+      for_each_task([&](int64_t task) { pack_first(task); });
+      for (int64_t phase = 0; phase < phases_; ++phase) for_each_task([&](int64_t task) { run_phase(phase, task); });
+    } else {  // threads share nothing, so they need not wait for each other
+      for_each_task([&](int64_t task) {
+        pack_first(task);
+        for (int64_t phase = 0; phase < phases_; ++phase) run_phase(phase, task);
       });
     }
     for (int64_t row = 0; a_sums_count_ > 0 && row < grid_rows_; ++row) {

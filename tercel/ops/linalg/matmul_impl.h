@@ -36,10 +36,10 @@ struct CommonBatch {
   DimVector of_matrices(int64_t n, int64_t m) const;
 };
 
-/** C = op(A) op(B), the fields of Gemm that all products set; c is contiguous. Holds pointers into the operands'
+/** C = op(A) op(B), the fields of Gemm that do not depend on B; c is contiguous. Holds pointers into the operands'
  * memory. */
 template <class T>
-Gemm<T> gemm_of(const MatrixOperand& a, const MatrixOperand& b, const Tensor& c) {
+Gemm<T> gemm_of(const MatrixOperand& a, const Tensor& c) {
   Gemm<T> g;
   g.m = c.sizes()[c.sizes().size() - 2];
   g.n = c.sizes().back();
@@ -47,14 +47,23 @@ Gemm<T> gemm_of(const MatrixOperand& a, const MatrixOperand& b, const Tensor& c)
   g.a = a.tensor.template data<T>();
   g.lda = a.leading;
   g.trans_a = a.transposed;
-  g.b = b.tensor.template data<T>();
-  g.ldb = b.leading;
-  g.trans_b = b.transposed;
   g.c = c.data<T>();
   g.ldc = g.n;
   return g;
 }
 
+/** The same with B: the fields that all products set. */
+template <class T>
+Gemm<T> gemm_of(const MatrixOperand& a, const MatrixOperand& b, const Tensor& c) {
+  Gemm<T> g = gemm_of<T>(a, c);
+  g.b = b.tensor.template data<T>();
+  g.ldb = b.leading;
+  g.trans_b = b.transposed;
+  return g;
+}
+
+template <class T>
+Gemm<T> gemm_of(MatrixOperand&& a, const Tensor& c) = delete;
 template <class T>
 Gemm<T> gemm_of(MatrixOperand&& a, const MatrixOperand& b, const Tensor& c) = delete;
 template <class T>

@@ -1,5 +1,6 @@
 #include "tercel/ops/nn/linear.h"
 
+#include <optional>
 #include <vector>
 
 #include "tercel/autograd/record.h"
@@ -10,6 +11,7 @@
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"
+#include "tercel/ops/linalg/packed_weight_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -24,14 +26,19 @@ Tensor through_relu(const Tensor& g, const Tensor& y) {
   return elementwise({.op = "relu_backward"}, unary_backward_kernels, index_of<op::Relu, UnaryOps>, inputs);
 }
 
-/** activation(x w + b); w [in, out] may have any strides. */
+bool is_packed(const Tensor& weight) { return weight.layout() == Layout::Opaque; }
+
+/** activation(x w + b); w is [in, out] with any strides, or a packed weight [out, in]. */
 Tensor forward_layer(const char* op, const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
   if (bias.defined()) check_strided(op, bias, "bias");
-  Tensor out = empty({x.size(0), w.size(1)}, x.options());
+  Tensor out = empty({x.size(0), w.size(is_packed(w) ? 0 : 1)}, x.options());
   const Tensor row = bias.defined() ? contiguous(bias.detach()) : bias;
-  const MatrixOperand left(x), right(w);
+  const MatrixOperand left(x);
+  std::optional<MatrixOperand> right;
+  if (!is_packed(w)) right.emplace(w);
   visit_gemm_types(op, x.dtype(), [&]<class T> {
-    Gemm<T> g = gemm_of<T>(left, right, out);
+    Gemm<T> g = right ? gemm_of<T>(left, *right, out) : gemm_of<T>(left, out);
+    if (!right) set_packed(op, w, g);
     g.bias = row.defined() ? row.data<T>() : nullptr;
     g.relu = activation == Activation::Relu;
     gemm(g);
@@ -136,7 +143,12 @@ struct Chain {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_strided("linear", x, "input");
-  check_strided("linear", weight, "weight");
+  if (bias.defined()) check_strided("linear", bias, "bias");
+  check_defined("linear", weight, "weight");
+  if (is_packed(weight))
+    panels_of("linear", weight);
+  else
+    check_strided("linear", weight, "weight");
   TERCEL_CHECK((weight.dim() == 2 || weight.dim() == 1) && x.dim() >= 1, RuntimeError,
                "linear: expected input [..., in] and weight [out, in] or [in] but got ", x.sizes(), " and ",
                weight.sizes());
@@ -156,14 +168,15 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor out;
   {
     const NoRecordGuard no_record;
-    out = forward_layer("linear", x, t(weight), bias, Activation::None);
+    out = forward_layer("linear", x, is_packed(weight) ? weight : t(weight), bias, Activation::None);
   }
   if (!should_record(x, weight, bias)) return out;
   record("LinearBackward0", out, {x, weight, bias},
          [x = SavedTensor::when(is_tracked(weight) || is_tracked(bias), x),
           weight = SavedTensor::when(is_tracked(x), weight)](BackwardCall& call) {
+           const auto rows = [&] { return is_packed(weight.get()) ? unpack_weight(weight.get()) : weight.get(); };
            if (is_recording()) {
-             if (call.needs(0)) call.set(0, mm(call.grad(), weight.get()));
+             if (call.needs(0)) call.set(0, mm(call.grad(), rows()));
              if (call.needs(1)) call.set(1, mm(t(call.grad()), x.get()));
              if (call.needs(2)) call.set(2, sum_to_size(call.grad(), IntSpan{call.grad().size(1)}));
              return;
@@ -173,7 +186,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
            if (call.needs(1) || call.needs(2))
              transposed_weight_gradients(x.get(), g, call.needs(1) ? &weight_gradient : nullptr,
                                          call.needs(2) ? &bias_gradient : nullptr);
-           if (call.needs(0)) call.set(0, plain_mm(g, weight.get()));
+           if (call.needs(0)) call.set(0, plain_mm(g, rows()));
            if (call.needs(1)) call.set(1, std::move(weight_gradient));
            if (call.needs(2)) call.set(2, std::move(bias_gradient));
          });

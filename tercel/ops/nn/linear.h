@@ -14,8 +14,11 @@ constexpr auto enum_names(Activation) {
   return std::to_array<EnumName<Activation>>({{Activation::None, "Non"}, {Activation::Relu, "Relu"}});
 }
 
-/** x [..., in] weight^T + bias; weight [out, in] (PyTorch's layout) or [in]; bias [out] or undefined. */
-TERCEL_OP_API(python_nn, out, autocast_lower)
+/**
+ * x [..., in] weight^T + bias; weight [out, in] (PyTorch's layout), also packed by to_mkldnn(), or [in]; bias [out] or
+ * undefined.
+ */
+TERCEL_OP_API(python_nn, out, autocast_lower, layout_any)
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
 /** activation(x [n, in] weight + bias); weight [in, out] (HugeCTR's layout), bias [out] or undefined. */
