@@ -62,7 +62,7 @@ Json part_numbers(const data::DataPart& part) {
 
 void write_converted(const data::Dataset& source, const std::string& out, const data::ConvertDatasetOptions& options,
                      bool force, const CommonOptions& common) {
-  const int64_t rows = source.train.rows() + source.test.rows();
+  const int64_t rows = source.rows();
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place, common, "convert");
   const data::ConvertDatasetResult result = data::convert_dataset(source, out, options, force, [&](int64_t done) {
@@ -73,12 +73,12 @@ void write_converted(const data::Dataset& source, const std::string& out, const 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const data::Dataset& dataset = result.dataset;
-  std::string text =
-      str_cat({"wrote ", printable(out), ": ", format_count(rows - result.bad_records), rows - result.bad_records == 1 ? " row of " : " rows of ",
-               schema_text(dataset.schema), " as ", dataset.format->name(), " in ", format_duration(seconds), " (",
-               format_short(static_cast<double>(rows) / seconds), " rows/s)\n"});
-  text += part_line("train", dataset.train);
-  if (!dataset.test.files.empty()) text += part_line("test", dataset.test);
+  std::string text = str_cat({"wrote ", printable(out), ": ", format_count(rows - result.bad_records),
+                              rows - result.bad_records == 1 ? " row of " : " rows of ", schema_text(dataset.schema),
+                              " as ", dataset.format->name(), " in ", format_duration(seconds), " (",
+                              format_short(static_cast<double>(rows) / seconds), " rows/s)\n"});
+  for (const auto& [name, part] : dataset.parts())
+    if (!part.files.empty()) text += part_line(to_string(name), part);
   print_text(common, text);
   print_bad_records(common, result.bad_records, result.first_bad_record);
   if (common.json) {
@@ -87,8 +87,8 @@ void write_converted(const data::Dataset& source, const std::string& out, const 
     json["format"] = dataset.format->name();
     json["seconds"] = seconds;
     json["bad_records"] = result.bad_records;
-    json["train"] = part_numbers(dataset.train);
-    if (!dataset.test.files.empty()) json["test"] = part_numbers(dataset.test);
+    for (const auto& [name, part] : dataset.parts())
+      if (!part.files.empty()) json[std::string(to_string(name))] = part_numbers(part);
     print_line(dump_json_line(json));
   }
 }

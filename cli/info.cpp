@@ -14,8 +14,18 @@ CommandFunction run_info;
 
 namespace {
 
-Json describe_part(const data::DataPart& part) {
+void add_facts(Json& json, const std::vector<data::FileFact>& facts) {
+  for (const data::FileFact& fact : facts) {
+    if (fact.is_list)
+      json[fact.name] = fact.values;
+    else
+      json[fact.name] = fact.values.front();
+  }
+}
+
+Json describe_part(const data::Dataset& dataset, const data::DataPart& part) {
   Json json{{"rows", part.rows()}, {"files", part.files.size()}, {"bytes", part.bytes()}};
+  add_facts(json, dataset.format->describe_part(dataset, part));
   if (part.truth) {
     json["true_auc"] = part.truth->auc;
     json["true_log_loss"] = part.truth->log_loss;
@@ -25,20 +35,35 @@ Json describe_part(const data::DataPart& part) {
 
 Json describe_dataset(const data::Dataset& dataset) {
   Json json{{"kind", "dataset"}, {"format", dataset.format->name()}};
-  for (const OptionField& field : dataset.format->option_table())
+  for (const OptionField& field : dataset.format->option_table()) {
+    // Lists of columns are in the description for the library, not for people.
+    if (field.type->kind == OptionKind::List && field.type->list.element->kind == OptionKind::Struct) continue;
     json[std::string(field.name)] = option_text(field, dataset.format->options());
+  }
   json.update({{"labels", dataset.schema.label_dim},
                {"dense_dim", dataset.schema.dense_dim},
                {"slots", dataset.schema.slot_num()},
                {"keys", dataset.schema.num_keys()},
-               {"slot_size_array", dataset.schema.slot_size_array()},
-               {"train", describe_part(dataset.train)}});
-  if (dataset.test.rows() > 0) json["test"] = describe_part(dataset.test);
+               {"slot_size_array", dataset.schema.slot_size_array()}});
+  for (const auto& [name, part] : dataset.parts())
+    if (!part.files.empty()) json[std::string(to_string(name))] = describe_part(dataset, part);
   if (dataset.conversion) {
     json["made_by"] = dataset.conversion->tool + ", tercel " + dataset.conversion->tercel_version;
     for (const auto& setting : dataset.conversion->settings) json["settings"][setting.name] = setting.value;
   }
   return json;
+}
+
+/** A file of a format that says enough of itself; null for any other path. */
+Json describe_file(const std::string& path) {
+  if (is_directory(path)) return nullptr;
+  for (const data::FormatEntry& entry : data::dataset_formats()) {
+    if (!entry.describe_file || !path.ends_with(entry.extension)) continue;
+    Json json{{"kind", "file"}, {"format", entry.name}};
+    add_facts(json, entry.describe_file(path));
+    return json;
+  }
+  return nullptr;
 }
 
 Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {
@@ -121,13 +146,14 @@ std::string lines_of(const Json& json, size_t indent) {
 int run_info(CommandLine& line) {
   std::string path;
   CommonOptions common;
-  line.argument("PATH", "folder of a dataset, a run or a checkpoint", path);
+  line.argument("PATH", "folder of a dataset, a run or a checkpoint, or a Parquet file", path);
   line.options(common);
   line.example("tercel info runs/first");
   if (!line.parse()) return 0;
   TERCEL_CHECK(exists(path), IoError, printable(path), ": no such file or folder");
-  const Json json =
-      recsys::is_model_folder(path) ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
+  Json json = describe_file(path);
+  if (json.is_null())
+    json = recsys::is_model_folder(path) ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
   print_text(common, lines_of(json, 0));
   if (common.json) print_line(dump_json_line(json));
   return 0;

@@ -19,7 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const std::string written = tercel::data::dataset_to_json(dataset);
   const Dataset again = tercel::data::dataset_from_json(written, "again");
-  if (again.schema != dataset.schema || again.train != dataset.train || again.test != dataset.test) std::abort();
+  if (again.schema != dataset.schema || again.train != dataset.train || again.test != dataset.test ||
+      again.valid != dataset.valid)
+    std::abort();
   if (again.conversion != dataset.conversion) std::abort();
   if (tercel::data::dataset_to_json(again) != written) std::abort();
   return 0;

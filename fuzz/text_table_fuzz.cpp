@@ -20,12 +20,15 @@ namespace {
 
 using tercel::data::CsvOptions;
 using tercel::data::DenseTransform;
+using tercel::data::EncodedRows;
 using tercel::data::EncodedText;
 using tercel::data::LabelColumn;
 using tercel::data::RowEncoder;
+using tercel::data::TextBlock;
 using tercel::data::TextFormat;
-using tercel::data::TextRow;
+using tercel::data::TextRows;
 using tercel::data::TextTable;
+using tercel::data::TextValues;
 using tercel::data::Vocabulary;
 
 TextFormat format_of(uint8_t how) {
@@ -39,23 +42,58 @@ TextFormat format_of(uint8_t how) {
   if ((how & 8) != 0) options.missing = {"NA", "?"};
   if ((how & 16) != 0) options.positive = {"yes"};
   if ((how & 48) == 48) options.negative = {"no"};
+  if ((how & 128) != 0) {
+    if ((how & 16) != 0) options.positive = {">=4", "=2"};
+    options.negative.clear();
+    options.list_separator = "|";
+    options.lists = {options.categorical[0]};
+    options.weighted = {options.categorical[0]};
+    options.max_hotness = {"3"};
+    options.time_column = options.categorical[1];
+    options.time_parts = {options.categorical[1] + "=hour", "weekday", "year"};
+    options.comment = "#";
+  }
   return tercel::data::csv_format(options);
 }
 
 RowEncoder encoder_of(const TextFormat& format, uint8_t how) {
   Vocabulary vocabulary;
   const std::vector<std::string_view> categories = {"1", "x", "a long category"};
-  for (const std::string& name : format.categorical_names) vocabulary.add_field(name, categories);
+  std::vector<int64_t> buckets;
+  for (const tercel::data::TextField& field : format.fields) {
+    vocabulary.add_field(field.name, categories);
+    buckets.push_back((how & 8) != 0 ? 4 : 0);
+  }
   constexpr DenseTransform kTransforms[] = {DenseTransform::Standard, DenseTransform::Log, DenseTransform::Raw};
   const size_t dim = format.dense.size();
-  return {{kTransforms[how % 3], std::vector<double>(dim, 1.5), std::vector<double>(dim, 0.3)}, std::move(vocabulary)};
+  return {{kTransforms[how % 3], std::vector<double>(dim, 1.5), std::vector<double>(dim, 0.3)},
+          std::move(vocabulary),
+          std::move(buckets)};
 }
 
-void check_row(const TextRow& row, const TextFormat& format) {
-  if (row.label != 0 && row.label != 1) std::abort();
-  if (row.dense.size() != format.dense.size() || row.categories.size() != format.categorical.size()) std::abort();
-  for (const double value : row.dense)
-    if (std::isinf(value)) std::abort();
+void check_rows(const TextRows& rows, const TextFormat& format) {
+  const auto count = static_cast<size_t>(rows.rows);
+  if (rows.labels.size() != count || rows.dense.size() != format.dense.size()) std::abort();
+  for (const float label : rows.labels)
+    if (label != 0 && label != 1) std::abort();
+  for (const std::vector<double>& column : rows.dense) {
+    if (column.size() != count) std::abort();
+    for (const double value : column)
+      if (std::isinf(value)) std::abort();
+  }
+  for (size_t f = 0; f < format.fields.size(); ++f) {
+    const TextValues& field = rows.fields[f];
+    size_t values = format.fields[f].is_list ? 0 : count;
+    for (const int32_t nnz : field.nnz) {
+      if (nnz < 0 || nnz > 3) std::abort();
+      values += static_cast<size_t>(nnz);
+    }
+    if (field.values.size() != values || field.weights.size() != (format.fields[f].weighted ? values : 0)) std::abort();
+    for (const float weight : field.weights)
+      if (!std::isfinite(weight)) std::abort();
+  }
+  for (const double time : rows.times)
+    if (!std::isfinite(time)) std::abort();
 }
 
 }  // namespace
@@ -72,28 +110,33 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string error, encoded_error;
   try {
     TextTable table(format, {{path, "fuzz"}}, label);
-    TextRow row;
-    for (; table.next(row); ++rows) check_row(row, format);
-    if (table.rows() != rows || table.bytes_done() != table.bytes_total()) std::abort();
+    TextBlock block;
+    TextRows parsed;
+    while (table.next(block)) {
+      table.parse(block, parsed);
+      check_rows(parsed, format);
+      rows += parsed.rows;
+    }
+    if (table.bytes_done() != table.bytes_total()) std::abort();
   } catch (const tercel::DataError& failed) {
     error = failed.what();
   }
 
   const RowEncoder encoder = encoder_of(format, data[0]);
-  constexpr int64_t kRows = 7;
-  std::vector<float> labels(kRows), dense(static_cast<size_t>(kRows * encoder.dense_dim()));
-  std::vector<int64_t> keys(static_cast<size_t>(kRows * encoder.slot_num()));
   int64_t encoded_rows = 0;
   try {
     EncodedText text(encoder, format, {{path, "fuzz"}}, label);
-    for (int64_t count; (count = text.read(kRows, labels.data(), dense.data(), keys.data())) > 0;) {
-      for (int64_t i = 0; i < count * encoder.dense_dim(); ++i)
-        if (!std::isfinite(dense[static_cast<size_t>(i)])) std::abort();
-      for (int64_t i = 0; i < count * encoder.slot_num(); ++i) {
-        const int64_t first = i % encoder.slot_num() * 4, key = keys[static_cast<size_t>(i)];
-        if (key < first || key >= first + 4) std::abort();
+    for (EncodedRows part; text.read(7, part); encoded_rows += part.rows) {
+      for (const float value : part.dense)
+        if (!std::isfinite(value)) std::abort();
+      size_t key = 0;
+      for (int64_t i = 0; i < part.rows * encoder.slot_num(); ++i) {
+        const int64_t first = i % encoder.slot_num() * 4;
+        const size_t end = key + (part.nnz.empty() ? 1 : static_cast<size_t>(part.nnz[static_cast<size_t>(i)]));
+        for (; key < end; ++key)
+          if (part.keys[key] < first || part.keys[key] >= first + 4) std::abort();
       }
-      encoded_rows += count;
+      if (key != part.keys.size()) std::abort();
     }
     if (encoded_rows != rows) std::abort();
   } catch (const tercel::DataError& failed) {

@@ -29,7 +29,8 @@ RESULTS = {
     "frexp": "Tuple[Tensor, Tensor]",
 }
 HEADER = '''# Written by tools/make_stubs.py: do not edit.
-from typing import Any, Literal, Optional, Sequence, Tuple, TypedDict, Union, overload
+import datetime
+from typing import Any, Iterable, Literal, Mapping, Optional, Sequence, Tuple, TypedDict, Union, overload
 
 _int = int
 _float = float
@@ -65,8 +66,16 @@ PYTHON_METHODS = {
 # Keyword arguments of tercel.data, and their tables; a name with a dot at the end stands for all that begin with it.
 OPTION_DICTS = {
     "_ReaderOptions": ("batches",), "_FilesOptions": ("open_files.",), "_GenerateOptions": ("generate", "format."),
-    "_CriteoOptions": ("criteo", "format."), "_CsvOptions": ("csv", "format."),
+    "_CriteoOptions": ("criteo", "format."), "_CsvOptions": ("csv", "format."), "_LikeOptions": ("like",),
+    "_LibsvmOptions": ("libsvm", "format."), "_LibffmOptions": ("libffm", "format."),
     "_ConvertDatasetOptions": ("convert_dataset", "format."), "_VerifyOptions": ("verify",),
+}
+# Arguments for which Python takes more than the option's own type.
+OPTION_TYPES = {
+    **dict.fromkeys(("min_count", "hash_buckets", "max_hotness"),
+                    "Union[_int, str, Mapping[str, _int], Iterable[str]]"),
+    **dict.fromkeys(("test_from", "valid_from"), "Union[_int, _float, str, datetime.date]"),
+    **dict.fromkeys(("test", "valid"), "Any"),
 }
 
 
@@ -78,6 +87,7 @@ def option_dicts(tables):
         lines += [f"class {name}(TypedDict, total=False):"]
         # bool, int and float are names of other things here.
         kinds = {row[0]: re.sub(r"\b(bool|int|float)\b", r"_\1", row[3]) for row in rows}
+        kinds.update({key: kind for key, kind in OPTION_TYPES.items() if key in kinds})
         lines += [f"    {key}: Optional[{kind}]" for key, kind in kinds.items()] + [""]
     return lines
 

@@ -176,8 +176,8 @@ void open_reader(ReaderObject* self, const data::Dataset& dataset, const std::st
   data::ReaderOptions options;
   set_options(values, option_table<data::ReaderOptions>(), &options, "reader");
   const data::PartName name = to_part(part);
-  TERCEL_CHECK(name == data::PartName::Train || !dataset.test.files.empty(), ConfigError,
-               "reader: expected a dataset with a test part, found one without");
+  TERCEL_CHECK(name == data::PartName::Train || !dataset.part(name).files.empty(), ConfigError,
+               "reader: expected a dataset with a ", to_string(name), " part, found one without");
   new (self) ReaderObject(released([&] { return std::make_unique<BatchReader>(dataset, name, options); }));
 }
 

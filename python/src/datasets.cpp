@@ -12,11 +12,13 @@
 
 #include "python/src/convert.h"
 #include "python/src/options.h"
+#include "tercel/data/arrow_module.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/convert.h"
 #include "tercel/data/convert_dataset.h"
 #include "tercel/data/generate.h"
 #include "tercel/data/verify_dataset.h"
+#include "tercel/recsys/prediction.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -29,9 +31,9 @@ std::string absolute(const std::string& path) { return path.empty() ? path : std
 
 /** A description that has no folder, with absolute paths. */
 data::Dataset located(data::Dataset dataset) {
-  for (data::DataPart* part : {&dataset.train, &dataset.test}) {
-    part->file_list = absolute(part->file_list);
-    for (data::DataFile& file : part->files) file.path = absolute(file.path);
+  for (const auto& [name, part] : dataset.parts()) {
+    part.file_list = absolute(part.file_list);
+    for (data::DataFile& file : part.files) file.path = absolute(file.path);
   }
   return dataset;
 }
@@ -79,9 +81,9 @@ void register_dataset(nb::module_& m) {
                   })
       .def("to_json",
            [](const Dataset& dataset) {
-             for (const data::DataPart* part : {&dataset.train, &dataset.test}) {
-               check_utf8(part->file_list);
-               for (const data::DataFile& file : part->files) check_utf8(file.path);
+             for (const auto& [name, part] : dataset.parts()) {
+               check_utf8(part.file_list);
+               for (const data::DataFile& file : part.files) check_utf8(file.path);
              }
              return to_str(data::dataset_to_json(dataset));
            })
@@ -121,7 +123,8 @@ std::vector<std::string_view> names_of(OptionTable table) {
 
 /** Sets options of a tool that writes a dataset, and those of the format of its files. */
 template <class Options>
-Options writing_options(const nb::dict& values, std::shared_ptr<data::DatasetFormat> format, std::string_view owner) {
+Options writing_options(const nb::dict& values, const std::shared_ptr<data::DatasetFormat>& format,
+                        std::string_view owner) {
   Options options;
   set_options(values, option_table<Options>(), &options, owner, names_of(format->option_table()));
   set_options(values, format->option_table(), format->options(), owner, names_of(option_table<Options>()));
@@ -149,22 +152,46 @@ nb::object generate(nb::handle folder, const std::string& format, bool replace, 
   return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.test_clicks);
 }
 
+nb::object to_result(data::ConvertResult result) {
+  nb::list fields;
+  for (const data::FieldSummary& field : result.fields)
+    fields.append(nb::make_tuple(to_str(field.name), field.categories, field.dropped_categories, field.values,
+                                 field.dropped_values));
+  return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.valid_clicks, result.test_clicks, fields,
+                        result.cut_values);
+}
+
+std::vector<std::string> to_paths(const nb::list& list) {
+  std::vector<std::string> paths;
+  for_each_item(list.ptr(), [&](PyObject* path, Py_ssize_t) { paths.push_back(to_path(path)); });
+  return paths;
+}
+
 template <class Options>
 nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, const std::string&, const Options&,
-                                               bool, FunctionRef<void(const data::ConvertProgress&)>),
+                                               bool, data::ConvertProgressFunction),
                    std::string_view owner, const nb::list& sources, nb::handle folder, const std::string& format,
                    bool replace, nb::handle progress, const nb::dict& values) {
-  std::vector<std::string> files;
-  for_each_item(sources.ptr(), [&](PyObject* source, Py_ssize_t) { files.push_back(to_path(source)); });
+  const std::vector<std::string> files = to_paths(sources);
   const std::string target = to_absolute_path(folder);
   const auto options = writing_options<Options>(values, data::make_format(format, owner), owner);
-  data::ConvertResult result = released([&] {
+  return to_result(released([&] {
     return work(files, target, options, replace,
                 [&](const data::ConvertProgress& now) { report(progress, now.bytes_done, now.bytes_total); });
-  });
-  nb::list seen;
-  for (const int64_t count : result.categories_seen) seen.append(count);
-  return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.test_clicks, seen);
+  }));
+}
+
+nb::object convert_like(const data::Dataset& like, const nb::list& sources, nb::handle folder, bool replace,
+                        nb::handle progress, const nb::dict& values) {
+  const std::vector<std::string> files = to_paths(sources);
+  const std::string target = to_absolute_path(folder);
+  data::LikeOptions options;
+  set_options(values, option_table<data::LikeOptions>(), &options, "like");
+  return to_result(released([&] {
+    return data::convert_like(like, files, target, options, replace, [&](const data::ConvertProgress& now) {
+      report(progress, now.bytes_done, now.bytes_total);
+    });
+  }));
 }
 
 nb::object convert_dataset(const data::Dataset& source, nb::handle folder, const std::string& format_name, bool replace,
@@ -173,7 +200,7 @@ nb::object convert_dataset(const data::Dataset& source, nb::handle folder, const
   constexpr std::string_view kOwner = "convert_dataset";
   const auto options =
       writing_options<data::ConvertDatasetOptions>(values, data::make_format_like(source, format_name, kOwner), kOwner);
-  const int64_t rows = source.train.rows() + source.test.rows();
+  const int64_t rows = source.rows();
   data::ConvertDatasetResult result = released([&] {
     return data::convert_dataset(source, target, options, replace, [&](int64_t done) { report(progress, done, rows); });
   });
@@ -205,6 +232,9 @@ nb::dict options_of_functions() {
   add("csv", data::CsvOptions{});
   add("convert_dataset", data::ConvertDatasetOptions{});
   add("verify", data::VerifyOptions{});
+  add("libsvm", data::LibsvmOptions{});
+  add("libffm", data::LibffmOptions{});
+  add("like", data::LikeOptions{});
   for (const data::FormatEntry& entry : data::dataset_formats()) {
     const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
     const std::unique_ptr<data::DatasetFormat> format = entry.make();
@@ -232,7 +262,7 @@ data::Schema to_schema(const nb::dict& values) {
 
 data::PartName to_part(std::string_view name) {
   data::PartName part = data::PartName::Train;
-  TERCEL_CHECK(parse_enum(name, part), ConfigError, "dataset: expected a part 'train' or 'test', found '",
+  TERCEL_CHECK(parse_enum(name, part), ConfigError, "dataset: expected a part 'train', 'valid' or 'test', found '",
                printable(name), "'");
   return part;
 }
@@ -258,7 +288,18 @@ void register_datasets(nb::module_& m) {
   m.def("_convert_dataset", convert_dataset, nb::arg("source"), nb::arg("folder"), nb::arg("format"),
         nb::arg("replace"), nb::arg("progress").none(), nb::arg("values"));
   m.def("_verify_dataset", verify_dataset, nb::arg("dataset"), nb::arg("progress").none(), nb::arg("values"));
+  define("_convert_libsvm", data::convert_libsvm, "libsvm");
+  define("_convert_libffm", data::convert_libffm, "libffm");
+  m.def("_convert_like", convert_like, nb::arg("like"), nb::arg("sources"), nb::arg("folder"), nb::arg("replace"),
+        nb::arg("progress").none(), nb::arg("values"));
+  m.def("_text_description", [](nb::handle path) {
+    const std::string folder = to_absolute_path(path);
+    return released([&] {
+      return recsys::is_model_folder(folder) ? recsys::text_description(folder) : data::load_dataset(folder);
+    });
+  });
   m.def("_dataset_options", options_of_functions);
+  m.def("_set_arrow_folder", [](nb::handle folder) { data::set_arrow_folder(to_path(folder)); });
   m.def("_check_schema", [](const nb::dict& values) { to_schema(values); });
 }
 

@@ -323,8 +323,8 @@ def test_lists_that_change_while_they_are_read(dataset):
 
 
 def test_wrong_parts(dataset, tmp_path, rows):
-    with pytest.raises(tc.ConfigError, match="expected a part 'train' or 'test', found 'valid'"):
-        dataset.batches("valid")
+    with pytest.raises(tc.ConfigError, match="expected a part 'train', 'valid' or 'test', found 'val'"):
+        dataset.batches("val")
     for wrong in (3, None, b"train"):
         with pytest.raises(TypeError, match=f"part: expected a name, as str, not {type(wrong).__name__}"):
             dataset.batches(wrong)

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import datetime
 import gzip
 import os
 import pickle
@@ -277,6 +278,52 @@ def test_convert_csv(tmp_path):
         td.convert_csv(plain, tmp_path / "other")
     with pytest.raises(TypeError):
         td.convert_csv([3], tmp_path / "other", label="label")
+
+
+def test_convert_options(tmp_path):
+    text = tmp_path / "a.csv"
+    text.write_text("y,when,tags,c\n" + "".join(
+        f"{i % 5},2024-05-{i + 1:02},{'|'.join('pq'[:i % 3])},{'abc'[min(i, 2)]}\n" for i in range(20)))
+    options = dict(label="y", categorical=["tags", "c"], list_separator="|", lists="tags", positive=">=3", replace=True)
+    made = td.convert_csv(text, tmp_path / "data", min_count={"tags": 1, "c": 2}, time_column="when",
+                          test_from=datetime.datetime(2024, 5, 19), valid_from=datetime.date(2024, 5, 17),
+                          max_hotness=1, **options)
+    assert {name: part.rows for name, part in made.dataset.parts.items()} == {"train": 16, "valid": 2, "test": 2}
+    assert made.dataset.valid.rows == 2 and made.valid_clicks == 0 and made.train_clicks == 6
+    assert made.cut_values == 6
+    assert made.fields[1] == td.FieldSummary("c", 3, 2, 16, 2)
+    assert len(made.dataset.batches("valid", batch_size=2)) == 1
+    hashed = td.convert_csv(text, tmp_path / "data", hash_buckets={"c": 50}, min_count=1, test_from=18, valid=[text],
+                            **options)
+    assert [slot.size for slot in hashed.dataset.schema.slots] == [3, 50]
+    assert [slot.hotness for slot in hashed.dataset.schema.slots] == [2, 1]
+    assert (hashed.dataset.valid.rows, hashed.dataset.test.rows) == (20, 2)
+    for like in (hashed.dataset, tmp_path / "data"):
+        again = td.convert_like(like, text, tmp_path / "later", test_every=4, replace=True)
+        assert (len(again.dataset.train), len(again.dataset.test)) == (15, 5) and again.fields == ()
+        assert again.dataset.schema == hashed.dataset.schema
+    with pytest.raises(tc.ConfigError, match="'test_from' and 'test' exclude each other"):
+        td.convert_csv(text, tmp_path / "other", test_from=3, test=text, **options)
+    with pytest.raises(tc.ConfigError, match="option 'hash_buckets': expected one of the columns.*found 'd'"):
+        td.convert_csv(text, tmp_path / "other", hash_buckets={"d": 3}, **options)
+    with pytest.raises(tc.DataError, match="expected rows for option 'test_from', from row 20 on, found 20 rows"):
+        td.convert_csv(text, tmp_path / "other", test_from=20, **options)
+    with pytest.raises(TypeError, match="like: expected a path"):
+        td.convert_like(3, text, tmp_path / "other")
+    with pytest.raises(TypeError, match="test: expected a path"):
+        td.convert_csv(text, tmp_path / "other", test=3, **options)
+
+
+def test_convert_features(tmp_path):
+    svm, ffm = tmp_path / "a.svm", tmp_path / "a.ffm"
+    svm.write_text("+1 1:1 3:1\n-1 3:1 # comment\n")
+    ffm.write_text("1 0:1:0.5 2:3:1\n0 2:4:1\n")
+    made = td.convert_libsvm(svm, tmp_path / "svm", min_count=1, test_every=0)
+    assert [(slot.name, slot.size, slot.hotness) for slot in made.dataset.schema.slots] == [("features", 3, 2)]
+    with pytest.raises(tc.ConfigError, match="slot 'field0': expected keys without weights"):
+        td.convert_libffm(ffm, tmp_path / "ffm")
+    made = td.convert_libffm(ffm, tmp_path / "ffm", min_count=1, test_every=0, values="ignore")
+    assert [slot.name for slot in made.dataset.schema.slots] == ["field0", "field2"]
 
 
 def test_convert_criteo(tmp_path):

@@ -2,7 +2,7 @@
 #include <arrow/config.h>
 #include <arrow/util/config.h>
 
-#include "tercel/arrow/arrow_io.h"
+#include "tercel/arrow/arrow_io_impl.h"
 #include "tercel/util/export.h"
 
 namespace tercel::arrow_module {

@@ -1,8 +1,11 @@
-#include "tercel/arrow/arrow_io.h"
+#include "tercel/arrow/arrow_io_impl.h"
 
 #include <arrow/buffer.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <limits>
 
 namespace tercel::arrow_module {
 
@@ -10,7 +13,24 @@ using ::arrow::Result;
 using ::arrow::Status;
 using data::ArrowCode;
 
-Status LimitedPool::reserve(int64_t bytes) {
+namespace {
+
+// Blocks that are kept when they are freed.
+constexpr int64_t kLeastKept = int64_t{64} << 10;
+constexpr int64_t kMostKeptBytes = int64_t{128} << 20;
+constexpr size_t kMostKept = 512;
+
+thread_local int64_t largest_allocation = std::numeric_limits<int64_t>::max();
+
+}  // namespace
+
+AllocationLimit::AllocationLimit(int64_t bytes) { largest_allocation = bytes; }
+AllocationLimit::~AllocationLimit() { largest_allocation = std::numeric_limits<int64_t>::max(); }
+
+Status LimitedPool::reserve(int64_t bytes, int64_t size) {
+  if (size > largest_allocation)
+    return Status::Invalid("a page or list needs ", size, " bytes, more than ", largest_allocation,
+                           ", which is what the sizes in the metadata allow");
   const int64_t held = held_.fetch_add(bytes) + bytes;
   if (bytes <= 0 || held <= limit_.load()) return Status::OK();
   held_.fetch_sub(bytes);
@@ -19,22 +39,56 @@ Status LimitedPool::reserve(int64_t bytes) {
 }
 
 Status LimitedPool::Allocate(int64_t size, int64_t alignment, uint8_t** out) {
-  ARROW_RETURN_NOT_OK(reserve(size));
+  ARROW_RETURN_NOT_OK(reserve(size, size));
+  if (size >= kLeastKept && (*out = take(size, alignment)) != nullptr) return Status::OK();
   Status status = pool_->Allocate(size, alignment, out);
   if (!status.ok()) held_.fetch_sub(size);
   return status;
 }
 
 Status LimitedPool::Reallocate(int64_t old_size, int64_t new_size, int64_t alignment, uint8_t** ptr) {
-  ARROW_RETURN_NOT_OK(reserve(new_size - old_size));
+  ARROW_RETURN_NOT_OK(reserve(new_size - old_size, new_size));
+  if (uint8_t* const kept = new_size >= kLeastKept && new_size != old_size ? take(new_size, alignment) : nullptr) {
+    std::memcpy(kept, *ptr, static_cast<size_t>(std::min(old_size, new_size)));
+    release({*ptr, old_size, alignment});
+    *ptr = kept;
+    return Status::OK();
+  }
   Status status = pool_->Reallocate(old_size, new_size, alignment, ptr);
   if (!status.ok()) held_.fetch_sub(new_size - old_size);
   return status;
 }
 
 void LimitedPool::Free(uint8_t* buffer, int64_t size, int64_t alignment) {
-  pool_->Free(buffer, size, alignment);
   held_.fetch_sub(size);
+  release({buffer, size, alignment});
+}
+
+uint8_t* LimitedPool::take(int64_t size, int64_t alignment) {
+  const std::lock_guard lock(mutex_);
+  // The last ones first: they are the likeliest to be in the cache.
+  for (auto block = kept_.rbegin(); block != kept_.rend(); ++block) {
+    if (block->size != size || block->alignment != alignment) continue;
+    uint8_t* const memory = block->memory;
+    kept_.erase(std::next(block).base());
+    kept_bytes_ -= size;
+    return memory;
+  }
+  return nullptr;
+}
+
+void LimitedPool::release(const Block& block) {
+  if (block.size < kLeastKept || block.size > kMostKeptBytes)
+    return pool_->Free(block.memory, block.size, block.alignment);
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(block);
+  kept_bytes_ += block.size;
+  while (kept_bytes_ > kMostKeptBytes || kept_.size() > kMostKept) {
+    const Block oldest = kept_.front();
+    kept_.pop_front();
+    kept_bytes_ -= oldest.size;
+    pool_->Free(oldest.memory, oldest.size, oldest.alignment);
+  }
 }
 
 LimitedPool& pool() {

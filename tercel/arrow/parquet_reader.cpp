@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tercel/arrow/arrow_io.h"
+#include "tercel/arrow/arrow_io_impl.h"
 
 namespace tercel::data {
 
@@ -48,17 +48,19 @@ namespace {
 class RowGroupReader final : public ::arrow::RecordBatchReader {
  public:
   RowGroupReader(std::unique_ptr<::parquet::arrow::FileReader> file,
-                 std::unique_ptr<::arrow::RecordBatchReader> batches)
-      : file_(std::move(file)), batches_(std::move(batches)) {}
+                 std::unique_ptr<::arrow::RecordBatchReader> batches, int64_t largest_allocation)
+      : file_(std::move(file)), batches_(std::move(batches)), largest_allocation_(largest_allocation) {}
 
   std::shared_ptr<::arrow::Schema> schema() const override { return batches_->schema(); }
   Status ReadNext(std::shared_ptr<::arrow::RecordBatch>* out) override {
+    const AllocationLimit limit(largest_allocation_);
     return caught([&] { return batches_->ReadNext(out); });
   }
 
  private:
   std::unique_ptr<::parquet::arrow::FileReader> file_;
   std::unique_ptr<::arrow::RecordBatchReader> batches_;
+  int64_t largest_allocation_;
 };
 
 Result<std::unique_ptr<::parquet::arrow::FileReader>> open_reader(const ArrowParquetFile& file,
@@ -93,14 +95,15 @@ ArrowCode get_schema(ArrowParquetFile* file, ArrowSchema* out, data::ArrowFailur
 }
 
 ArrowCode read_row_group(ArrowParquetFile* file, const data::ArrowInput* input, int32_t row_group,
-                         const int32_t* leaves, int32_t leaf_count, int64_t batch_rows, ArrowArrayStream* out,
-                         data::ArrowFailure* failure) {
+                         const int32_t* leaves, int32_t leaf_count, int64_t batch_rows, int64_t largest_allocation,
+                         ArrowArrayStream* out, data::ArrowFailure* failure) {
   return guarded(failure, [&]() -> Status {
+    const AllocationLimit limit(largest_allocation);
     ARROW_ASSIGN_OR_RAISE(auto reader, open_reader(*file, *input, batch_rows));
     const std::vector<int> columns(leaves, leaves + leaf_count);
     ARROW_ASSIGN_OR_RAISE(auto batches, reader->GetRecordBatchReader({row_group}, columns));
-    return ::arrow::ExportRecordBatchReader(std::make_shared<RowGroupReader>(std::move(reader), std::move(batches)),
-                                            reinterpret_cast<::ArrowArrayStream*>(out));
+    auto rows = std::make_shared<RowGroupReader>(std::move(reader), std::move(batches), largest_allocation);
+    return ::arrow::ExportRecordBatchReader(std::move(rows), reinterpret_cast<::ArrowArrayStream*>(out));
   });
 }
 

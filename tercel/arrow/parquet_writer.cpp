@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tercel/arrow/arrow_io.h"
+#include "tercel/arrow/arrow_io_impl.h"
 
 namespace tercel::data {
 

@@ -70,10 +70,12 @@ struct ArrowApi {
   ArrowCode (*get_schema)(ArrowParquetFile* file, ArrowSchema* out, ArrowFailure* failure);
   /**
    * Record batches of at most `batch_rows` rows of a row group, of the given leaf columns; decoded when they are asked
-   * for, by the calling thread. May be called by several threads. The input is used until the stream is released.
+   * for, by the calling thread, which allocates no more than `largest_allocation` bytes at once. May be called by
+   * several threads. The input is used until the stream is released.
    */
   ArrowCode (*read_row_group)(ArrowParquetFile* file, const ArrowInput* input, int32_t row_group, const int32_t* leaves,
-                              int32_t leaf_count, int64_t batch_rows, ArrowArrayStream* out, ArrowFailure* failure);
+                              int32_t leaf_count, int64_t batch_rows, int64_t largest_allocation, ArrowArrayStream* out,
+                              ArrowFailure* failure);
 
   /** Takes ownership of the schema. The output is used until finish_writer() or close_writer(). */
   ArrowCode (*open_writer)(const ArrowOutput* output, ArrowSchema* schema, const ArrowWriteOptions* options,

@@ -115,9 +115,9 @@ void check_array(const ArrowArray& array, int64_t buffers, int64_t children, std
                  std::string_view name) {
   if (array.length < 0 || array.offset < 0 || array.n_buffers != buffers || array.n_children != children ||
       array.offset > std::numeric_limits<int64_t>::max() - array.length || (buffers > 0 && !array.buffers))
-    fail_array(owner, name, str_cat({"an array of ", buffers, " buffers and ", children, " children"}),
-               str_cat({array.n_buffers, " and ", array.n_children, ", length ", array.length, ", offset ",
-                        array.offset}));
+    fail_array(
+        owner, name, str_cat({"an array of ", buffers, " buffers and ", children, " children"}),
+        str_cat({array.n_buffers, " and ", array.n_children, ", length ", array.length, ", offset ", array.offset}));
 }
 
 /** The elements of an array, from `first` on. */
@@ -142,8 +142,8 @@ Elements elements_of(const ArrowArray& array, const ArrowNumbers& numbers, int64
     elements.dictionary_offset = array.dictionary->offset;
     elements.dictionary_length = array.dictionary->length;
   }
-  if (count > 0 && ((!elements.data && (!numbers.index || elements.dictionary_length > 0)) ||
-                    (numbers.index && !elements.indices)))
+  if (count > 0 &&
+      ((!elements.data && (!numbers.index || elements.dictionary_length > 0)) || (numbers.index && !elements.indices)))
     fail_array(owner, name, "a buffer of values", "none");
   return elements;
 }
@@ -192,8 +192,8 @@ bool is_plain(const Elements& elements) {
 
 /** Where the lists of an array begin, and the array of their elements. */
 struct Lists {
-  std::vector<int64_t> offsets;   // rows + 1, from 0
-  std::vector<int64_t> missing;   // rows without a list
+  std::vector<int64_t> offsets;  // rows + 1, from 0
+  std::vector<int64_t> missing;  // rows without a list
   const ArrowArray* child = nullptr;
   int64_t first = 0;  // element of the child that is element 0
 };
@@ -268,8 +268,7 @@ void decode_lists(const ArrowArray& array, const ArrowNumbers& numbers, std::opt
   const auto rows = static_cast<size_t>(array.length);
   const auto width = static_cast<size_t>(out.width);
   bool regular = lists.missing.empty();
-  for (size_t row = 0; regular && row <= rows; ++row)
-    regular = lists.offsets[row] == static_cast<int64_t>(row * width);
+  for (size_t row = 0; regular && row <= rows; ++row) regular = lists.offsets[row] == static_cast<int64_t>(row * width);
   if (regular && is_plain<float>(elements)) {
     out.values = static_cast<const float*>(elements.data) + elements.offset;
     return;
@@ -576,12 +575,12 @@ ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, st
   schema_ = nullptr;
 }
 
-DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& origin,
-                                 std::string_view owner) const {
+DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& origin, std::string_view owner) const {
   DecodedRows rows;
   const ArrowArray& array = *batch;
   const bool missing = array.null_count != 0 && array.n_buffers > 0 && array.buffers && array.buffers[0];
-  TERCEL_CHECK(array.n_children == children_ && array.length >= 0 && array.offset >= 0 && !missing, DataError, owner, ": expected a batch of ", children_, " columns without missing rows, found ", array.n_children,
+  TERCEL_CHECK(array.n_children == children_ && array.length >= 0 && array.offset >= 0 && !missing, DataError, owner,
+               ": expected a batch of ", children_, " columns without missing rows, found ", array.n_children,
                " columns, ", array.null_count, " missing rows");
   rows.rows = array.length;
   rows.origins.push_back(origin);
@@ -590,8 +589,8 @@ DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& 
   for (int64_t i = 0; i < array.n_children; ++i) {
     ArrowArray& child = children[static_cast<size_t>(i)];
     child = *array.children[i];
-    TERCEL_CHECK(child.length >= 0 && child.offset >= 0 && child.length >= array.offset + array.length, DataError, owner,
-                 ": expected ", array.offset + array.length, " rows in each column, found ", child.length);
+    TERCEL_CHECK(child.length >= 0 && child.offset >= 0 && child.length >= array.offset + array.length, DataError,
+                 owner, ": expected ", array.offset + array.length, " rows in each column, found ", child.length);
     child.offset += array.offset;
     child.length = array.length;
   }

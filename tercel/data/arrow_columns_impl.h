@@ -21,7 +21,7 @@ struct ArrowNumbers {
 
   ElementType type = ElementType::I64;
   Form form = Form::Scalar;
-  int64_t list_size = 0;            // of a FixedList
+  int64_t list_size = 0;             // of a FixedList
   std::optional<ElementType> index;  // dictionary-encoded: type of the indices
 
   bool is_list() const { return form != Form::Scalar; }
@@ -52,8 +52,8 @@ struct ColumnPlan {
   std::vector<Floats> floats;  // labels, then dense values
   std::vector<Keys> keys;
   std::vector<Further> columns;
-  bool integers = false;             // integers and bools may be labels and dense values
-  std::optional<float> fill_float;   // in place of missing values
+  bool integers = false;            // integers and bools may be labels and dense values
+  std::optional<float> fill_float;  // in place of missing values
   std::optional<int64_t> fill_key;
   bool missing_is_empty = false;  // missing keys, and lists of keys, are empty bags
 

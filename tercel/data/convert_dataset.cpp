@@ -74,13 +74,13 @@ class DatasetConverter {
       : source_(source), options_(options), progress_(progress) {
     TERCEL_CHECK(options.format, ConfigError, "convert: expected a format, such as norm_format(), found none");
     check_options(options, "convert");
-    const int64_t rows = source.train.rows() + source.test.rows();
+    const int64_t rows = source.rows();
     const int64_t needed = options.format->estimate_bytes(source.schema, rows), found = free_bytes(folder);
     TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
                  " of room on the disk for ", rows, " rows, found ", format_bytes(found));
     if (!replace) return;
-    for (const DataPart* part : {&source.train, &source.test})
-      for (const DataFile& file : part->files) check_outside(folder, source.path_of(file));
+    for (const auto& [name, part] : source.parts())
+      for (const DataFile& file : part.files) check_outside(folder, source.path_of(file));
   }
 
   ConvertDatasetResult run(const std::string& target) {
@@ -91,13 +91,12 @@ class DatasetConverter {
     if (source_.format->name() != result.format->name()) add_origin(result, source_.format);
     result.schema = source_.schema;
     result.conversion = source_.conversion;
-    // Both before the first row is read: what the schema forbids is known at once.
-    const std::unique_ptr<DatasetWriter> train = make_writer(target, PartName::Train);
-    const std::unique_ptr<DatasetWriter> test =
-        source_.test.files.empty() ? nullptr : make_writer(target, PartName::Test);
+    // All before the first row is read: what the schema forbids is known at once.
+    std::vector<std::pair<PartName, std::unique_ptr<DatasetWriter>>> writers;
+    for (const auto& [name, part] : source_.parts())
+      if (!part.files.empty()) writers.emplace_back(name, make_writer(target, name));
     copy_vocabulary(target);
-    result.train = write_part(PartName::Train, *train);
-    if (test) result.test = write_part(PartName::Test, *test);
+    for (const auto& [name, writer] : writers) result.part(name) = write_part(name, *writer);
     return std::move(result_);
   }
 
@@ -216,8 +215,8 @@ class DatasetConverter {
 
 }  // namespace
 
-ConvertDatasetResult convert_dataset(const Dataset& source, const std::string& folder, const ConvertDatasetOptions& options,
-                        bool replace, Progress progress) {
+ConvertDatasetResult convert_dataset(const Dataset& source, const std::string& folder,
+                                     const ConvertDatasetOptions& options, bool replace, Progress progress) {
   DatasetConverter converter(source, options, folder, replace, progress);
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
   ConvertDatasetResult result = converter.run(target.temporary_path());

@@ -31,11 +31,10 @@ DataIdentity identity_of(const Dataset& dataset) {
     identity.dense_mean = conversion.dense_mean;
     identity.dense_std = conversion.dense_std;
   }
-  for (const PartName name : {PartName::Train, PartName::Test}) {
-    if (dataset.part(name).files.empty()) continue;
+  for (const auto& [name, rows] : dataset.parts()) {
+    if (rows.files.empty()) continue;
     PartIdentity part{name, {}};
-    for (const DataFile& file : dataset.part(name).files)
-      part.files.push_back({file.path, file.bytes, file.rows, file.checksum});
+    for (const DataFile& file : rows.files) part.files.push_back({file.path, file.bytes, file.rows, file.checksum});
     identity.parts.push_back(std::move(part));
   }
   return identity;

@@ -32,8 +32,6 @@ constexpr std::string_view kFormat = "format";
 constexpr std::string_view kFormatName = "name";
 constexpr std::string_view kOrigins = "origins";
 constexpr std::string_view kSchema = "schema";
-constexpr std::string_view kTrain = "train";
-constexpr std::string_view kTest = "test";
 constexpr std::string_view kConversion = "conversion";
 constexpr std::string_view kTruth = "truth";
 constexpr std::string_view kVocabulary = "vocabulary";
@@ -142,16 +140,20 @@ Dataset parse_dataset(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, JsonErrors::Data);
   check_version(json, name);
   Head head;
-  read_options(json, head, name, {kFormat, kOrigins, kSchema, kTrain, kTest, kConversion});
-  for (const std::string_view key : {kFormat, kSchema, kTrain})
+  Dataset dataset;
+  std::vector<std::string_view> objects = {kFormat, kOrigins, kSchema, kConversion};
+  for (const auto& [part_name, part] : dataset.parts()) objects.push_back(to_string(part_name));
+  read_options(json, head, name, objects);
+  for (const std::string_view key : {kFormat, kSchema, to_string(PartName::Train)})
     TERCEL_CHECK(json.contains(key), DataError, "[", printable(name), "] option '", key,
                  "': expected an object, found nothing");
-  Dataset dataset;
   dataset.format = format_from_json(json[std::string(kFormat)], name + ": format");
   if (json.contains(kOrigins)) dataset.origins = origins_from_json(json[std::string(kOrigins)], name + ": origins");
   read_options(json[std::string(kSchema)], dataset.schema, name + ": schema");
-  dataset.train = part_from_json(json[std::string(kTrain)], name + ": train");
-  if (json.contains(kTest)) dataset.test = part_from_json(json[std::string(kTest)], name + ": test");
+  for (const auto& [part_name, part] : dataset.parts()) {
+    const std::string key(to_string(part_name));
+    if (json.contains(key)) part = part_from_json(json[key], str_cat({name, ": ", key}));
+  }
   if (json.contains(kConversion))
     dataset.conversion = conversion_from_json(json[std::string(kConversion)], name + ": conversion");
   check_dataset(dataset, printable(name));
@@ -196,6 +198,12 @@ int64_t DataPart::bytes() const {
   return sum;
 }
 
+int64_t Dataset::rows() const {
+  int64_t sum = 0;
+  for (const auto& [name, part] : parts()) sum += part.rows();
+  return sum;
+}
+
 const std::string* Conversion::setting(std::string_view name) const {
   const auto found =
       std::find_if(settings.begin(), settings.end(), [name](const Setting& setting) { return setting.name == name; });
@@ -229,8 +237,8 @@ std::string dataset_to_json(const Dataset& dataset) {
   json[std::string(kFormat)] = format_to_json(dataset.checked_format());
   for (const auto& origin : dataset.origins) json[std::string(kOrigins)].push_back(format_to_json(*origin));
   json[std::string(kSchema)] = write_options(dataset.schema);
-  json[std::string(kTrain)] = part_to_json(dataset.train);
-  if (!dataset.test.files.empty()) json[std::string(kTest)] = part_to_json(dataset.test);
+  for (const auto& [name, part] : dataset.parts())
+    if (!part.files.empty()) json[std::string(to_string(name))] = part_to_json(part);
   if (dataset.conversion) json[std::string(kConversion)] = conversion_to_json(*dataset.conversion);
   return dump_json(json);
 }
@@ -258,8 +266,8 @@ Dataset load_dataset(const std::string& path) {
                ", found none in it");
   Dataset dataset = dataset_from_json(read_file(description, JsonLimits{}.max_bytes), description);
   dataset.folder = is_folder ? path : parent_path(path);
-  for (const DataPart* part : {&dataset.train, &dataset.test})
-    for (const DataFile& file : part->files) check_size(dataset, file);
+  for (const auto& [name, part] : dataset.parts())
+    for (const DataFile& file : part.files) check_size(dataset, file);
   dataset.checked_format().check_sizes(dataset);
   if (dataset.conversion && dataset.conversion->vocabulary) {
     check_size(dataset, *dataset.conversion->vocabulary);
@@ -283,9 +291,9 @@ Dataset describe_files(Dataset dataset, const std::string& folder, bool replace)
     if (replace) check_outside(folder, path);
     path = std::filesystem::canonical(path).string();
   };
-  for (DataPart* part : {&dataset.train, &dataset.test}) {
-    if (!part->file_list.empty()) locate(part->file_list);
-    for (DataFile& file : part->files) locate(file.path);
+  for (const auto& [name, part] : dataset.parts()) {
+    if (!part.file_list.empty()) locate(part.file_list);
+    for (DataFile& file : part.files) locate(file.path);
   }
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
   save_dataset(dataset, target.temporary_path());

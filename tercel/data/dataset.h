@@ -61,7 +61,7 @@ struct PlantedTruth {
   friend bool operator==(const PlantedTruth&, const PlantedTruth&) = default;
 };
 
-/** Train or test rows: files in order. */
+/** The rows of a part: files in order. */
 struct DataPart {
   std::string file_list;  // HugeCTR's list of the files, relative to the dataset's folder; may be empty
   std::vector<DataFile> files;
@@ -77,11 +77,20 @@ struct DataPart {
   friend bool operator==(const DataPart&, const DataPart&) = default;
 };
 
-enum class PartName : uint8_t { Train, Test };
+/** Rows to train on, to choose a model by, and to measure it with. */
+enum class PartName : uint8_t { Train, Valid, Test };
 
 constexpr auto enum_names(PartName) {
-  return std::to_array<EnumName<PartName>>({{PartName::Train, "train"}, {PartName::Test, "test"}});
+  return std::to_array<EnumName<PartName>>(
+      {{PartName::Train, "train"}, {PartName::Valid, "valid"}, {PartName::Test, "test"}});
 }
+
+/** A part of a dataset, which may have no files. */
+template <class Part>
+struct NamedPart {
+  PartName name;
+  Part& part;
+};
 
 /** How dense values were made from the numbers in the source; see docs/formats/dataset.md. */
 enum class DenseTransform : uint8_t { Raw, Log, Standard };
@@ -137,12 +146,23 @@ struct Dataset {
   std::vector<std::shared_ptr<const DatasetFormat>> origins;
   Schema schema;
   DataPart train;
-  DataPart test;  // no files: there is no test part
+  DataPart valid;  // no files: there is no such part
+  DataPart test;
   std::optional<Conversion> conversion;
 
   /** The format; ConfigError if there is none. */
   TERCEL_API const DatasetFormat& checked_format() const;
-  const DataPart& part(PartName name) const { return name == PartName::Train ? train : test; }
+  const DataPart& part(PartName name) const { return parts()[static_cast<size_t>(name)].part; }
+  DataPart& part(PartName name) { return parts()[static_cast<size_t>(name)].part; }
+  /** Every part, in the order of their names. */
+  std::array<NamedPart<const DataPart>, 3> parts() const {
+    return {{{PartName::Train, train}, {PartName::Valid, valid}, {PartName::Test, test}}};
+  }
+  std::array<NamedPart<DataPart>, 3> parts() {
+    return {{{PartName::Train, train}, {PartName::Valid, valid}, {PartName::Test, test}}};
+  }
+  /** Rows of all parts. */
+  int64_t rows() const;
   /** The path of a file of the dataset. */
   std::string path_of(const FileRecord& file) const;
 };

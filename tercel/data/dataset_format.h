@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tercel/data/dataset_writer.h"
 #include "tercel/data/schema.h"
@@ -19,6 +20,14 @@ namespace tercel::data {
 
 struct Dataset;
 struct DataPart;
+
+/** Something that files say about themselves, for `tercel info`: a value, or a list of them. */
+struct FileFact {
+  std::string name;
+  std::vector<std::string> values;
+  bool is_list = false;
+};
+
 struct SourceOptions;  // record_source_impl.h
 class RecordSource;    // record_source_impl.h
 
@@ -41,6 +50,9 @@ class TERCEL_API DatasetFormat {
   virtual void check_sizes(const Dataset& dataset) const = 0;
   /** Bytes that so many rows take at most, without headers; INT64_MAX for more. */
   virtual int64_t estimate_bytes(const Schema& schema, int64_t rows) const = 0;
+
+  /** What the files of a part say of themselves; none by default. DataError for damaged ones. */
+  virtual std::vector<FileFact> describe_part(const Dataset& dataset, const DataPart& part) const;
 
   /** Opens the files of a part; DataError for files that do not fit the description. */
   virtual std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart& part,
@@ -71,6 +83,9 @@ struct FormatEntry {
   std::string_view example;  ///< the arguments of such a command
   std::unique_ptr<DatasetFormat> (*make)();
   std::unique_ptr<FilesSpec> (*make_spec)();
+  /** What a file says of itself, if it says enough; files of the format have this ending. */
+  std::vector<FileFact> (*describe_file)(const std::string& path) = nullptr;
+  std::string_view extension = {};
 };
 
 /** Every format. */

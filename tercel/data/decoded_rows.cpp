@@ -13,7 +13,7 @@ namespace tercel::data {
 namespace {
 
 // Rows that are copied column by column before the next ones: their part of a batch stays in the second cache.
-constexpr int64_t kBlockRows = 512;
+constexpr int64_t kBlockRows = 2048;
 
 template <class T>
 void copy_to(std::vector<T>& out, const T* from, int64_t count) {
@@ -28,8 +28,8 @@ void append_bad(std::vector<BadCell>& out, const std::vector<BadCell>& from, int
 }
 
 const BadCell* find_bad(const std::vector<BadCell>& bad, int64_t row) {
-  const auto found = std::lower_bound(bad.begin(), bad.end(), row,
-                                      [](const BadCell& cell, int64_t r) { return cell.row < r; });
+  const auto found =
+      std::lower_bound(bad.begin(), bad.end(), row, [](const BadCell& cell, int64_t r) { return cell.row < r; });
   return found != bad.end() && found->row == row ? &*found : nullptr;
 }
 
@@ -92,8 +92,8 @@ void DecodedRows::append(const DecodedRows& from, int64_t begin, int64_t count) 
                                        [](int64_t row, const RowOrigin& origin) { return row < origin.first; });
   for (auto origin = behind - 1; origin != from.origins.end() && origin->first < begin + count; ++origin) {
     const int64_t skipped = std::max<int64_t>(0, begin - origin->first);
-    origins.push_back({rows + std::max<int64_t>(0, origin->first - begin), origin->file, origin->group,
-                       origin->row + skipped});
+    origins.push_back(
+        {rows + std::max<int64_t>(0, origin->first - begin), origin->file, origin->group, origin->row + skipped});
   }
   for (size_t c = 0; c < floats.size(); ++c) {
     FloatColumn& to = floats[c];
@@ -104,7 +104,8 @@ void DecodedRows::append(const DecodedRows& from, int64_t begin, int64_t count) 
   for (size_t c = 0; c < keys.size(); ++c) {
     KeyColumn& to = keys[c];
     const KeyColumn& source = from.keys[c];
-    const int64_t first = source.begin(begin), num = source.begin(begin + count - 1) + source.count(begin + count - 1) - first;
+    const int64_t first = source.begin(begin),
+                  num = source.begin(begin + count - 1) + source.count(begin + count - 1) - first;
     const auto base = static_cast<int64_t>(to.own.size());
     copy_to(to.own, source.keys + first, num);
     to.keys = to.own.data();
@@ -168,6 +169,14 @@ bool RowAssembler::copy_floats(const DecodedRows& from, RowAt row_at, int64_t be
     const float* values = column.values;
     const int64_t width = column.width;
     const auto copy = [&](auto is_good) {
+      if (width == 1) {
+        for (int64_t i = begin; i < end; ++i, to += dim) {
+          const float value = values[row_at(i)];
+          good &= is_good(value);
+          *to = value;
+        }
+        return;
+      }
       for (int64_t i = begin; i < end; ++i, to += dim) {
         const float* source = values + row_at(i) * width;
         for (int64_t k = 0; k < width; ++k) {
@@ -314,12 +323,14 @@ void RowAssembler::decode_rows(const DecodedRows& from, RowAt row_at, int64_t co
   throw_error<InternalError>({"columns: a batch has a bad row, and no row is bad"});
 }
 
-void RowAssembler::decode(const DecodedRows& from, int64_t first, const uint32_t* mix, int64_t count,
-                          int64_t batch_row, BatchBuffer& out) const {
+void RowAssembler::decode(const DecodedRows& from, int64_t first, const uint32_t* mix, int64_t count, int64_t batch_row,
+                          BatchBuffer& out) const {
   if (mix)
-    decode_rows(from, [mix](int64_t i) { return int64_t{mix[i]}; }, count, batch_row, out);
+    decode_rows(
+        from, [mix](int64_t i) { return int64_t{mix[i]}; }, count, batch_row, out);
   else
-    decode_rows(from, [first](int64_t i) { return first + i; }, count, batch_row, out);
+    decode_rows(
+        from, [first](int64_t i) { return first + i; }, count, batch_row, out);
 }
 
 void RowAssembler::fail(const DecodedRows& from, int64_t row, std::string_view column, std::string_view expected,
@@ -338,7 +349,8 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
     if (!cell) return;
     switch (cell->kind) {
       case BadCell::Kind::Missing: fail(from, row, column, "a value", "none (null)");
-      case BadCell::Kind::Count: fail(from, row, column, str_cat({"a list of ", width, " values"}), str_cat({cell->found}));
+      case BadCell::Kind::Count:
+        fail(from, row, column, str_cat({"a list of ", width, " values"}), str_cat({cell->found}));
       case BadCell::Kind::Weights: fail(from, row, column, "a weight for each key", str_cat({cell->found, " weights"}));
     }
   };

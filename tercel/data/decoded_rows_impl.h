@@ -1,8 +1,9 @@
-// Rows as decoded columns, and batches made of them: what sources of columns (Parquet, tables in memory) share. Private.
+// Rows as decoded columns, and batches made of them: what sources of columns (Parquet, tables in memory) share.
+// Private.
 //
-// A column is decoded once, for all its rows, into one of three forms: f32 of a fixed width, keys as i64 with or without
-// offsets, or a further column. Values that cannot be, such as missing ones, are listed beside the column: the error
-// belongs to the row, not to whoever decodes it. The rules of a row are checked when it is copied into a batch.
+// A column is decoded once, for all its rows, into one of three forms: f32 of a fixed width, keys as i64 with or
+// without offsets, or a further column. Values that cannot be, such as missing ones, are listed beside the column: the
+// error belongs to the row, not to whoever decodes it. The rules of a row are checked when it is copied into a batch.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct BadCell {
 struct FloatColumn {
   int64_t width = 1;
   const float* values = nullptr;
-  std::vector<float> own;     // that `values` may point to
-  std::vector<BadCell> bad;   // in the order of the rows
+  std::vector<float> own;    // that `values` may point to
+  std::vector<BadCell> bad;  // in the order of the rows
 };
 
 /** The keys of a slot: those of row r begin at keys[offsets[r]], or at keys[per_row * r] if there are no offsets. */
@@ -59,7 +60,7 @@ struct FurtherColumn {
 
 /** Where rows come from, for messages. */
 struct RowOrigin {
-  int64_t first = 0;   // of the decoded rows
+  int64_t first = 0;  // of the decoded rows
   size_t file = 0;
   int64_t group = -1;  // row group, or -1
   int64_t row = 0;     // in the file, of the first one

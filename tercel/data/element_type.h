@@ -12,19 +12,20 @@ enum class ElementType : uint8_t { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F
 
 constexpr auto enum_names(ElementType) {
   return std::to_array<EnumName<ElementType>>({{ElementType::Bool, "bool"},
-                                              {ElementType::I8, "i8"},
-                                              {ElementType::I16, "i16"},
-                                              {ElementType::I32, "i32"},
-                                              {ElementType::I64, "i64"},
-                                              {ElementType::U8, "u8"},
-                                              {ElementType::U16, "u16"},
-                                              {ElementType::U32, "u32"},
-                                              {ElementType::U64, "u64"},
-                                              {ElementType::F16, "f16"},
-                                              {ElementType::F32, "f32"},
-                                              {ElementType::F64, "f64"}});
+                                               {ElementType::I8, "i8"},
+                                               {ElementType::I16, "i16"},
+                                               {ElementType::I32, "i32"},
+                                               {ElementType::I64, "i64"},
+                                               {ElementType::U8, "u8"},
+                                               {ElementType::U16, "u16"},
+                                               {ElementType::U32, "u32"},
+                                               {ElementType::U64, "u64"},
+                                               {ElementType::F16, "f16"},
+                                               {ElementType::F32, "f32"},
+                                               {ElementType::F64, "f64"}});
 }
 
+/** Whether the numbers are floating point. */
 constexpr bool is_float(ElementType type) { return type >= ElementType::F16; }
 
 }  // namespace tercel::data

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -18,36 +19,117 @@ constexpr double kMost = std::numeric_limits<float>::max();
 
 double log_of_count(double value) { return value > 0 ? std::log1p(value) : 0; }  // 0 for NaN, a missing value
 
-RowEncoder::RowEncoder(DenseEncoding dense, Vocabulary vocabulary)
+int64_t hashed_key(std::string_view field, std::string_view text, int64_t buckets) {
+  char buffer[256];
+  std::string longer;
+  const size_t bytes = field.size() + 1 + text.size();
+  char* place = buffer;
+  if (bytes > sizeof(buffer)) {
+    longer.resize(bytes);
+    place = longer.data();
+  }
+  std::copy(field.begin(), field.end(), place);
+  place[field.size()] = '\0';
+  std::copy(text.begin(), text.end(), place + field.size() + 1);
+  return static_cast<int64_t>(checksum(place, bytes) % static_cast<uint64_t>(buckets));
+}
+
+RowEncoder::RowEncoder(DenseEncoding dense, Vocabulary vocabulary, std::vector<int64_t> hash_buckets)
     : dense_(std::move(dense)),
       vocabulary_(std::move(vocabulary)),
+      hash_buckets_(std::move(hash_buckets)),
       dense_dim_(static_cast<int64_t>(dense_.mean.size())) {
   TERCEL_CHECK(dense_.std.size() == dense_.mean.size(), ValueError,
                "RowEncoder: expected as many deviations as means, found ", dense_.std.size(), " and ",
                dense_.mean.size());
+  hash_buckets_.resize(static_cast<size_t>(vocabulary_.num_fields()));
   int64_t first = 0;
   for (int64_t slot = 0; slot < vocabulary_.num_fields(); ++slot) {
     first_key_.push_back(first);
-    first += vocabulary_.size(slot);
+    TERCEL_CHECK(size(slot) <= std::numeric_limits<int64_t>::max() - first, ConfigError, "field '",
+                 printable(vocabulary_.name(slot)), "': ", size(slot), " keys behind ", first,
+                 " do not fit in 64 bits");
+    first += size(slot);
   }
 }
 
-void RowEncoder::encode(const TextRow& row, float* dense, int64_t* keys) const {
-  TERCEL_ASSERT(static_cast<int64_t>(row.dense.size()) == dense_dim_ && row.categories.size() == first_key_.size());
-  for (size_t i = 0; i < row.dense.size(); ++i) {
-    const double value = row.dense[i];
-    switch (dense_.transform) {
-      case DenseTransform::Raw: dense[i] = std::isnan(value) ? 0.0F : static_cast<float>(value); break;
-      case DenseTransform::Log: dense[i] = static_cast<float>(log_of_count(value)); break;
-      case DenseTransform::Standard:
-        // The moments come from a file: the result must fit a float.
-        dense[i] =
-            static_cast<float>(std::clamp((log_of_count(value) - dense_.mean[i]) / dense_.std[i], -kMost, kMost));
-        break;
+int64_t RowEncoder::size(int64_t slot) const {
+  const int64_t buckets = hash_buckets_[static_cast<size_t>(slot)];
+  return buckets > 0 ? buckets : vocabulary_.size(slot);
+}
+
+int64_t RowEncoder::key_of(size_t slot, std::string_view text) const {
+  const auto field = static_cast<int64_t>(slot);
+  const int64_t buckets = hash_buckets_[slot];
+  return first_key_[slot] +
+         (buckets > 0 ? hashed_key(vocabulary_.name(field), text, buckets) : vocabulary_.find(field, text));
+}
+
+void RowEncoder::encode_dense(const TextRows& rows, EncodedRows& out) const {
+  const auto dim = static_cast<size_t>(dense_dim_);
+  out.dense.resize(static_cast<size_t>(rows.rows) * dim);
+  for (size_t d = 0; d < dim; ++d) {
+    float* place = out.dense.data() + d;
+    for (const double value : rows.dense[d]) {
+      switch (dense_.transform) {
+        case DenseTransform::Raw: *place = std::isnan(value) ? 0.0F : static_cast<float>(value); break;
+        case DenseTransform::Log: *place = static_cast<float>(log_of_count(value)); break;
+        case DenseTransform::Standard:
+          // The moments come from a file: the result must fit a float.
+          *place =
+              static_cast<float>(std::clamp((log_of_count(value) - dense_.mean[d]) / dense_.std[d], -kMost, kMost));
+          break;
+      }
+      place += dim;
     }
   }
-  for (size_t slot = 0; slot < first_key_.size(); ++slot)
-    keys[slot] = first_key_[slot] + vocabulary_.find(static_cast<int64_t>(slot), row.categories[slot]);
+}
+
+void RowEncoder::encode(const TextRows& rows, EncodedRows& out) const {
+  TERCEL_ASSERT(rows.dense.size() == static_cast<size_t>(dense_dim_) && rows.fields.size() == first_key_.size());
+  out.rows = rows.rows;
+  out.labels = rows.labels;
+  encode_dense(rows, out);
+  const size_t slots = first_key_.size(), count = static_cast<size_t>(rows.rows);
+  out.nnz.clear();
+  out.first_key.clear();
+  out.key_weights.clear();
+  if (!rows.ragged) {
+    // Column by column: the table of a field stays in the cache.
+    out.keys.resize(count * slots);
+    for (size_t slot = 0; slot < slots; ++slot) {
+      int64_t* place = out.keys.data() + slot;
+      for (const std::string_view text : rows.fields[slot].values) {
+        *place = key_of(slot, text);
+        place += slots;
+      }
+    }
+    return;
+  }
+  out.nnz.resize(count * slots);
+  out.first_key.resize(count + 1);
+  for (size_t slot = 0; slot < slots; ++slot)
+    for (size_t row = 0; row < count; ++row) {
+      const TextValues& field = rows.fields[slot];
+      const int32_t nnz = field.nnz.empty() ? 1 : field.nnz[row];
+      out.nnz[row * slots + slot] = nnz;
+      out.first_key[row + 1] += nnz;
+    }
+  for (size_t row = 0; row < count; ++row) out.first_key[row + 1] += out.first_key[row];
+  out.keys.resize(static_cast<size_t>(out.first_key[count]));
+  if (rows.weighted) out.key_weights.assign(out.keys.size(), 1);
+  // Where the next key of each row goes.
+  std::vector<int64_t> next(out.first_key.begin(), out.first_key.end() - 1);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    const TextValues& field = rows.fields[slot];
+    size_t value = 0;
+    for (size_t row = 0; row < count; ++row)
+      for (int32_t k = out.nnz[row * slots + slot]; k > 0; --k, ++value) {
+        const auto place = static_cast<size_t>(next[row]++);
+        out.keys[place] = key_of(slot, field.values[value]);
+        if (!field.weights.empty()) out.key_weights[place] = field.weights[value];
+      }
+  }
 }
 
 RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion, const std::string& vocabulary_path) {
@@ -56,11 +138,16 @@ RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion, 
   const std::string path = printable(vocabulary_path);
   TERCEL_CHECK(vocabulary.num_fields() == schema.slot_num(), DataError, path, ": expected ", schema.slot_num(),
                " fields as in the dataset, found ", vocabulary.num_fields());
+  TERCEL_CHECK(format.fields.size() == schema.slots.size(), DataError, path, ": expected ", schema.slot_num(),
+               " slots as in the dataset, found ", format.fields.size(), " in its conversion");
+  std::vector<int64_t> hash_buckets;
+  for (const TextField& field : format.fields) hash_buckets.push_back(field.hash_buckets);
   for (int64_t f = 0; f < vocabulary.num_fields(); ++f) {
     const Slot& slot = schema.slots[static_cast<size_t>(f)];
-    TERCEL_CHECK(vocabulary.name(f) == slot.name && vocabulary.size(f) == slot.size, DataError, path, ": field ", f,
-                 ": expected '", printable(slot.name), "' with ", slot.size, " keys as in the dataset, found '",
-                 printable(vocabulary.name(f)), "' with ", vocabulary.size(f));
+    const int64_t buckets = hash_buckets[static_cast<size_t>(f)], size = buckets > 0 ? buckets : vocabulary.size(f);
+    TERCEL_CHECK(vocabulary.name(f) == slot.name && size == slot.size, DataError, path, ": field ", f, ": expected '",
+                 printable(slot.name), "' with ", slot.size, " keys as in the dataset, found '",
+                 printable(vocabulary.name(f)), "' with ", size);
   }
   TERCEL_CHECK(static_cast<int64_t>(format.dense.size()) == schema.dense_dim, DataError, path, ": expected ",
                schema.dense_dim, " dense values as in the dataset, found ", format.dense.size(), " in its conversion");
@@ -72,20 +159,43 @@ RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion, 
   }
   TERCEL_CHECK(dense.mean.size() == dim && dense.std.size() == dim, DataError, path, ": expected ", dim,
                " means and deviations in the conversion, found ", dense.mean.size(), " and ", dense.std.size());
-  return {std::move(dense), std::move(vocabulary)};
+  return {std::move(dense), std::move(vocabulary), std::move(hash_buckets)};
 }
 
 EncodedText::EncodedText(const RowEncoder& encoder, const TextFormat& format, std::vector<TextSource> sources,
                          LabelColumn label)
     : encoder_(encoder), table_(format, std::move(sources), label) {}
 
-int64_t EncodedText::read(int64_t max_rows, float* labels, float* dense, int64_t* keys) {
-  int64_t rows = 0;
-  for (; rows < max_rows && table_.next(row_); ++rows) {
-    labels[rows] = row_.label;
-    encoder_.encode(row_, dense + rows * encoder_.dense_dim(), keys + rows * encoder_.slot_num());
+bool EncodedText::read(int64_t max_rows, EncodedRows& out) {
+  out = EncodedRows();
+  const bool ragged = table_.format().has_lists() || table_.format().has_weights();
+  if (ragged) out.first_key.push_back(0);
+  while (out.rows < max_rows) {
+    if (next_ == encoded_.rows) {
+      if (!table_.next(block_)) break;
+      table_.parse(block_, rows_);
+      encoder_.encode(rows_, encoded_);
+      next_ = 0;
+      continue;
+    }
+    const int64_t count = std::min(max_rows - out.rows, encoded_.rows - next_), end = next_ + count;
+    const auto copy = [](const auto& from, auto& to, int64_t begin, int64_t stop) {
+      if (!from.empty()) to.insert(to.end(), from.begin() + begin, from.begin() + stop);
+    };
+    copy(encoded_.labels, out.labels, next_, end);
+    copy(encoded_.dense, out.dense, next_ * encoder_.dense_dim(), end * encoder_.dense_dim());
+    const int64_t slots = encoder_.slot_num();
+    copy(encoded_.nnz, out.nnz, next_ * slots, end * slots);
+    const auto key = [&](int64_t row) { return ragged ? encoded_.first_key[static_cast<size_t>(row)] : row * slots; };
+    copy(encoded_.keys, out.keys, key(next_), key(end));
+    copy(encoded_.key_weights, out.key_weights, key(next_), key(end));
+    if (ragged)
+      for (int64_t row = next_; row < end; ++row)
+        out.first_key.push_back(out.first_key.back() + key(row + 1) - key(row));
+    out.rows += count;
+    next_ = end;
   }
-  return rows;
+  return out.rows > 0;
 }
 
 }  // namespace tercel::data

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -22,24 +24,46 @@ struct DenseEncoding {
 /** ln(1 + max(x, 0)), the first step of Log and Standard. */
 TERCEL_API double log_of_count(double value);
 
+/** The key of a text in a hashed field without the slot's first key: XXH3-64 of name, a 0 byte and text, mod buckets.
+ */
+TERCEL_API int64_t hashed_key(std::string_view field, std::string_view text, int64_t buckets);
+
+/** Rows of a dataset in memory. */
+struct EncodedRows {
+  int64_t rows = 0;
+  std::vector<float> labels;       // [rows]
+  std::vector<float> dense;        // [rows, dense_dim]
+  std::vector<int32_t> nnz;        // [rows, slot_num]; none: one key in every slot
+  std::vector<int64_t> keys;       // of all slots of all rows
+  std::vector<float> key_weights;  // one for each key; none: all are 1
+  std::vector<int64_t> first_key;  // [rows + 1] where the keys of each row begin; none where nnz is
+};
+
 class TERCEL_API RowEncoder {
  public:
-  RowEncoder(DenseEncoding dense, Vocabulary vocabulary);
+  /** `hash_buckets` are of the fields: 0 where the vocabulary has the keys; none: it has all. */
+  RowEncoder(DenseEncoding dense, Vocabulary vocabulary, std::vector<int64_t> hash_buckets = {});
 
   int64_t dense_dim() const { return dense_dim_; }
   int64_t slot_num() const { return vocabulary_.num_fields(); }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const DenseEncoding& dense_encoding() const { return dense_; }
+  /** Keys of a slot. */
+  int64_t size(int64_t slot) const;
 
   /**
-   * Dense values [dense_dim] and keys [slot_num] of a row. A missing number is taken as 0 before the transform. A
-   * category that the vocabulary does not know gets the first key of its slot.
+   * Dense values and keys of rows. A missing number is taken as 0 before the transform. A category that the vocabulary
+   * does not know gets the first key of its slot, a missing one the key of the empty text.
    */
-  void encode(const TextRow& row, float* dense, int64_t* keys) const;
+  void encode(const TextRows& rows, EncodedRows& out) const;
 
  private:
+  void encode_dense(const TextRows& rows, EncodedRows& out) const;
+  int64_t key_of(size_t slot, std::string_view text) const;
+
   DenseEncoding dense_;
   Vocabulary vocabulary_;
+  std::vector<int64_t> hash_buckets_;
   int64_t dense_dim_;
   std::vector<int64_t> first_key_;
 };
@@ -59,16 +83,19 @@ class TERCEL_API EncodedText {
               LabelColumn label = LabelColumn::Required);
 
   /**
-   * Next rows, at most `max_rows`; 0 only at the end. Labels [rows] (0 where the text has none), dense [rows,
-   * dense_dim], keys [rows, slot_num]. Errors as from TextTable::next; rows before the bad one are lost.
+   * The next `max_rows` rows, fewer only at the end; false if there are none. Labels are 0 where the text has none.
+   * Errors as from TextTable; up to a block of rows before the bad one is lost.
    */
-  int64_t read(int64_t max_rows, float* labels, float* dense, int64_t* keys);
+  bool read(int64_t max_rows, EncodedRows& out);
   const TextTable& table() const { return table_; }
 
  private:
   const RowEncoder& encoder_;
   TextTable table_;
-  TextRow row_;
+  TextBlock block_;
+  TextRows rows_;
+  EncodedRows encoded_;
+  int64_t next_ = 0;  // of the encoded rows
 };
 
 }  // namespace tercel::data

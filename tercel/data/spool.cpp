@@ -46,8 +46,7 @@ std::byte* Spool::map_more(size_t bytes) {
                "; set TMPDIR to a folder with more room, or read without shuffling");
   // Opened for writing only, the file cannot be mapped: through its number it is opened again for both.
   const int both = ::open(str_cat({"/proc/self/fd/", static_cast<int64_t>(file_.fd())}).c_str(), O_RDWR | O_CLOEXEC);
-  void* address = both < 0 ? MAP_FAILED
-                           : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, both, file_bytes_);
+  void* address = both < 0 ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, both, file_bytes_);
   if (both >= 0) ::close(both);
   TERCEL_CHECK(address != MAP_FAILED, IoError, printable(file_.path()), ": cannot map ", static_cast<int64_t>(bytes),
                " bytes: ", std::strerror(errno));

@@ -1,13 +1,181 @@
 #include "tercel/data/text_format.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "tercel/data/by_column_impl.h"
+#include "tercel/data/text_number_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/suggest.h"
 
 namespace tercel::data {
 
-TextFormat criteo_format() {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+bool contains(const std::vector<std::string>& texts, std::string_view text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+char delimiter_of(const std::string& text) {
+  const bool tab = text == "tab" || text == "\\t";
+  TERCEL_CHECK(tab || text.size() == 1, ConfigError,
+               "[csv] option 'delimiter': expected one character or 'tab', found \"", printable(text), "\"");
+  const char delimiter = tab ? '\t' : text.front();
+  TERCEL_CHECK(delimiter != '"' && delimiter != '\n' && delimiter != '\r', ConfigError,
+               "[csv] option 'delimiter': expected no quote and no line end, found \"", printable(text), "\"");
+  return delimiter;
+}
+
+void check_once(const std::vector<std::string>& columns, std::string_view option) {
+  for (size_t i = 0; i < columns.size(); ++i)
+    TERCEL_CHECK(std::find(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(i), columns[i]) ==
+                     columns.begin() + static_cast<std::ptrdiff_t>(i),
+                 ConfigError, "[csv] option '", option, "': expected each column once, found '", printable(columns[i]),
+                 "' twice");
+}
+
+void check_labels(const std::vector<std::string>& positive, const std::vector<std::string>& negative,
+                  std::string_view owner) {
+  TERCEL_CHECK(negative.empty() || !positive.empty(), ConfigError, "[", owner,
+               "] option 'negative': expected 'positive' too, found none");
+  for (const std::string& text : negative)
+    TERCEL_CHECK(!contains(positive, text), ConfigError, "[", owner, "] expected '", printable(text),
+                 "' in one of the options 'positive' and 'negative', found it in both");
+}
+
+void check_columns(const CsvOptions& options) {
+  TERCEL_CHECK(!options.dense.empty() || !options.categorical.empty() || !options.time_parts.empty(), ConfigError,
+               "[csv] expected columns in 'dense' or 'categorical', found none in either");
+  check_once(options.dense, "dense");
+  check_once(options.categorical, "categorical");
+  check_once(options.lists, "lists");
+  check_once(options.weighted, "weighted");
+  for (const std::vector<std::string>* columns : {&options.dense, &options.categorical}) {
+    TERCEL_CHECK(!contains(*columns, options.label), ConfigError,
+                 "[csv] expected the label apart from the other columns, found '", printable(options.label), "' in '",
+                 columns == &options.dense ? "dense" : "categorical", "' too");
+  }
+  check_labels(options.positive, options.negative, "csv");
+  TERCEL_CHECK(options.no_header || options.columns == 0, ConfigError,
+               "[csv] options 'columns' and 'no_header': expected both or neither: a header has as many columns as it "
+               "names");
+}
+
+void check_lists(const CsvOptions& options) {
+  const Names names(options.categorical.begin(), options.categorical.end());
+  for (const auto& [columns, option] : {std::pair{&options.lists, std::string_view("lists")},
+                                        std::pair{&options.weighted, std::string_view("weighted")}})
+    for (const std::string& name : *columns)
+      if (!contains(options.categorical, name)) fail_column("csv", option, name, names);
+  const bool has_lists = !options.list_separator.empty();
+  TERCEL_CHECK(has_lists || options.lists.empty(), ConfigError,
+               "[csv] option 'lists': expected 'list_separator' too, found none");
+  TERCEL_CHECK(has_lists || options.max_hotness.empty(), ConfigError,
+               "[csv] option 'max_hotness': expected 'list_separator' too, found none");
+  TERCEL_CHECK(options.list_separator.find_first_of("\n\r") == std::string::npos, ConfigError,
+               "[csv] option 'list_separator': expected no line end, found \"", printable(options.list_separator),
+               "\"");
+  TERCEL_CHECK(!has_lists || options.list_separator != std::string(1, delimiter_of(options.delimiter)), ConfigError,
+               "[csv] options 'list_separator' and 'delimiter': expected two texts, found \"",
+               printable(options.list_separator), "\" for both");
+}
+
+/** Fields of parts of timestamps: "ts=hour,weekday", in which a text without a column continues the one before. */
+std::vector<TextField> part_fields(const std::vector<std::string>& texts) {
+  std::vector<TextField> fields;
+  std::string column;
+  Names known;
+  for (const auto& entry : enum_names(TimePart{})) known.push_back(entry.name);
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    if (equals != std::string::npos) column = text.substr(0, equals);
+    const std::string part = equals == std::string::npos ? text : text.substr(equals + 1);
+    TERCEL_CHECK(!column.empty(), ConfigError, "[csv] option 'time_parts': expected column=part,part, found '",
+                 printable(text), "'");
+    TextField field;
+    field.column = column;
+    field.name = column + "_" + part;
+    TERCEL_CHECK(parse_enum(part, field.part), ConfigError,
+                 "[csv] option 'time_parts': expected a part of a time for column '", printable(column), "', found '",
+                 printable(part), "'", known_names(part, known));
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+void check_sparse(const LibsvmOptions& options, std::string_view owner) {
+  check_options(options, owner);
+  check_labels(options.positive, options.negative, owner);
+}
+
+/** What libsvm's and libffm's text have in common. */
+TextFormat sparse_format(const LibsvmOptions& options, TextKind kind) {
+  TextFormat format;
+  format.kind = kind;
+  format.delimiter = ' ';
+  format.skip_blank = true;
+  format.label = format.label_name = "label";
+  format.positive = options.positive;
+  format.negative = options.negative;
+  format.values = options.values;
+  return format;
+}
+
+TextField sparse_field(std::string name, const LibsvmOptions& options) {
+  TextField field;
+  field.column = name;
+  field.name = std::move(name);
+  field.is_list = true;
+  field.weighted = options.values == FeatureValues::Weights;
+  return field;
+}
+
+template <class Options>
+Options options_of(const Conversion& conversion) {
+  Options options;
+  for (const Conversion::Setting& setting : conversion.settings)
+    set_option(options, conversion.tool, setting.name, setting.value);
+  return options;
+}
+
+}  // namespace
+
+bool TextFormat::has_lists() const {
+  return std::any_of(fields.begin(), fields.end(), [](const TextField& field) { return field.is_list; });
+}
+
+bool TextFormat::has_weights() const {
+  return std::any_of(fields.begin(), fields.end(), [](const TextField& field) { return field.weighted; });
+}
+
+void set_field_options(TextFormat& format, const ConvertOptions& options, const std::vector<std::string>& max_hotness,
+                       std::string_view owner) {
+  Names names, lists;
+  for (const TextField& field : format.fields) {
+    names.push_back(field.name);
+    if (field.is_list) lists.push_back(field.name);
+  }
+  const std::vector<int64_t> counts = numbers_by_column(options.min_count, names, 4, 1, owner, "min_count"),
+                             buckets = numbers_by_column(options.hash_buckets, names, 0, 0, owner, "hash_buckets"),
+                             longest = numbers_by_column(max_hotness, lists, 0, 0, owner, "max_hotness");
+  size_t list = 0;
+  for (size_t f = 0; f < format.fields.size(); ++f) {
+    TextField& field = format.fields[f];
+    field.min_count = counts[f];
+    field.hash_buckets = buckets[f];
+    if (field.is_list) field.max_hotness = longest[list++];
+    TERCEL_CHECK(field.hash_buckets == 0 || !names_column(options.min_count, field.name), ConfigError, "[", owner,
+                 "] options 'min_count' and 'hash_buckets' exclude each other for a column, found both for '",
+                 printable(field.name), "'");
+  }
+}
+
+TextFormat criteo_format(const CriteoOptions& options) {
+  check_options(options, "criteo");
   constexpr int64_t kDense = 13, kCategorical = 26;
   TextFormat format;
   format.num_columns = 1 + kDense + kCategorical;
@@ -18,59 +186,92 @@ TextFormat criteo_format() {
     format.dense_names.push_back(str_cat({"I", i + 1}));
   }
   for (int64_t i = 0; i < kCategorical; ++i) {
-    format.categorical.push_back(str_cat({2 + kDense + i}));
-    format.categorical_names.push_back(str_cat({"C", i + 1}));
+    TextField field;
+    field.column = str_cat({2 + kDense + i});
+    field.name = str_cat({"C", i + 1});
+    format.fields.push_back(std::move(field));
   }
+  set_field_options(format, options, {}, "criteo");
   return format;
 }
 
 TextFormat csv_format(const CsvOptions& options) {
   check_options(options, "csv");
   TextFormat format;
-  const bool tab = options.delimiter == "tab" || options.delimiter == "\\t";
-  TERCEL_CHECK(tab || options.delimiter.size() == 1, ConfigError,
-               "[csv] option 'delimiter': expected one character or 'tab', found \"", printable(options.delimiter),
-               "\"");
-  format.delimiter = tab ? '\t' : options.delimiter.front();
-  TERCEL_CHECK(format.delimiter != '"' && format.delimiter != '\n' && format.delimiter != '\r', ConfigError,
-               "[csv] option 'delimiter': expected no quote and no line end, found \"", printable(options.delimiter),
-               "\"");
-  TERCEL_CHECK(!options.dense.empty() || !options.categorical.empty(), ConfigError,
-               "[csv] expected columns in 'dense' or 'categorical', found none in either");
-  TERCEL_CHECK(options.negative.empty() || !options.positive.empty(), ConfigError,
-               "[csv] option 'negative': expected 'positive' too, found none");
-  for (const std::vector<std::string>* columns : {&options.dense, &options.categorical}) {
-    TERCEL_CHECK(std::find(columns->begin(), columns->end(), options.label) == columns->end(), ConfigError,
-                 "[csv] expected the label apart from the other columns, found '", printable(options.label), "' in '",
-                 columns == &options.dense ? "dense" : "categorical", "' too");
-  }
+  format.delimiter = delimiter_of(options.delimiter);
+  check_columns(options);
+  check_lists(options);
   format.quotes = true;
   format.trim = options.trim;
   format.skip_blank = true;
   format.header = !options.no_header;
   format.skip_lines = options.skip_lines;
   format.num_columns = options.columns;
+  format.comment = options.comment;
   format.label = options.label;
   format.positive = options.positive;
   format.negative = options.negative;
   format.missing = options.missing;
   format.dense = options.dense;
-  format.categorical = options.categorical;
+  format.time_column = options.time_column;
+  format.time_unit = options.time_unit;
   format.label_name = options.label;
   format.dense_names = options.dense;
-  format.categorical_names = options.categorical;
+  for (const std::string& name : options.categorical) {
+    TextField field;
+    field.column = field.name = name;
+    field.is_list = !options.list_separator.empty() && (options.lists.empty() || contains(options.lists, name));
+    if (field.is_list) field.separator = options.list_separator;
+    field.weighted = contains(options.weighted, name);
+    format.fields.push_back(std::move(field));
+  }
+  for (TextField& field : part_fields(options.time_parts)) {
+    const bool twice = std::any_of(format.fields.begin(), format.fields.end(),
+                                   [&](const TextField& other) { return other.name == field.name; });
+    TERCEL_CHECK(!twice, ConfigError,
+                 "[csv] option 'time_parts': expected fields of different names, found two named '",
+                 printable(field.name), "'");
+    format.fields.push_back(std::move(field));
+  }
+  set_field_options(format, options, options.max_hotness, "csv");
+  return format;
+}
+
+TextFormat libsvm_format(const LibsvmOptions& options) {
+  check_sparse(options, "libsvm");
+  TextFormat format = sparse_format(options, TextKind::Libsvm);
+  format.fields.push_back(sparse_field("features", options));
+  set_field_options(format, options, options.max_hotness, "libsvm");
+  return format;
+}
+
+TextFormat libffm_format(const LibffmOptions& options) {
+  check_sparse(options, "libffm");
+  check_options(options, "libffm");
+  TextFormat format = sparse_format(options, TextKind::Libffm);
+  format.find_fields = options.field_numbers.empty();
+  for (const std::string& number : options.field_numbers) {
+    int64_t value = 0;
+    TERCEL_CHECK(parse_integer(number, value) && value >= 0, ConfigError,
+                 "[libffm] option 'field_numbers': expected numbers from 0 on, found '", printable(number), "'");
+    TextField field = sparse_field("field" + str_cat({value}), options);
+    field.column = str_cat({value});
+    TERCEL_CHECK(std::none_of(format.fields.begin(), format.fields.end(),
+                              [&](const TextField& other) { return other.column == field.column; }),
+                 ConfigError, "[libffm] option 'field_numbers': expected each number once, found ", value, " twice");
+    format.fields.push_back(std::move(field));
+  }
+  if (!format.find_fields) set_field_options(format, options, options.max_hotness, "libffm");
   return format;
 }
 
 TextFormat text_format_of(const Conversion& conversion) {
-  if (conversion.tool == "criteo") return criteo_format();
-  TERCEL_CHECK(conversion.tool == "csv", ConfigError,
-               "expected a dataset that was converted from text, found one that '", printable(conversion.tool),
-               "' made");
-  CsvOptions options;
-  for (const Conversion::Setting& setting : conversion.settings)
-    set_option(options, "csv", setting.name, setting.value);
-  return csv_format(options);
+  if (conversion.tool == "criteo") return criteo_format(options_of<CriteoOptions>(conversion));
+  if (conversion.tool == "csv") return csv_format(options_of<CsvOptions>(conversion));
+  if (conversion.tool == "libsvm") return libsvm_format(options_of<LibsvmOptions>(conversion));
+  if (conversion.tool == "libffm") return libffm_format(options_of<LibffmOptions>(conversion));
+  throw_error<ConfigError>(
+      {"expected a dataset that was converted from text, found one that '", printable(conversion.tool), "' made"});
 }
 
 }  // namespace tercel::data

@@ -24,13 +24,13 @@ class Verifier {
   Verifier(const Dataset& dataset, const VerifyOptions& options, Progress progress)
       : dataset_(dataset), options_(options), progress_(progress) {
     check_options(options, "verify");
-    state_.bytes_total = 2 * (dataset.train.bytes() + dataset.test.bytes());
+    state_.bytes_total = 0;
+    for (const auto& [name, part] : dataset.parts()) state_.bytes_total += 2 * part.bytes();
   }
 
   VerifyResult run() {
     verify_vocabulary();
-    for (const PartName name : {PartName::Train, PartName::Test}) {
-      const DataPart& part = dataset_.part(name);
+    for (const auto& [name, part] : dataset_.parts()) {
       if (!part.file_list.empty()) attempt([&] { verify_list(part); });
       for (const DataFile& file : part.files) {
         if (full()) return std::move(result_);

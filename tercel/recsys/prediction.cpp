@@ -23,7 +23,72 @@ namespace {
 /** The folder of the run that contains a model's path. */
 std::string run_of(const std::string& path) { return is_checkpoint_folder(path) ? join_path(path, "../..") : path; }
 
+/**
+ * The dataset that a run was trained on, for further text; its folder is the run's. ConfigError if it was not converted
+ * from text.
+ */
+data::Dataset text_description(const std::string& run, const data::DataIdentity& trained_on) {
+  data::Dataset dataset = RunFolder(run).read_description();
+  check_dataset_fits(trained_on, dataset);
+  TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
+               ": the model's dataset was not converted from text, so the model cannot read text");
+  if (!trained_on.dense_mean.empty()) {  // the run may have continued on data with other moments
+    dataset.conversion->dense_mean = trained_on.dense_mean;
+    dataset.conversion->dense_std = trained_on.dense_std;
+  }
+  return dataset;
+}
+
+template <class T>
+Tensor tensor_of(const std::vector<T>& values, ScalarType dtype, IntSpan size) {
+  Tensor tensor = empty(size, dtype);
+  std::copy(values.begin(), values.end(), static_cast<T*>(tensor.data_ptr()));
+  return tensor;
+}
+
+/** Encoded rows as a batch of a model's inputs. Lists may be longer than those that it was trained on. */
+data::Batch batch_of(const Model& model, const data::EncodedRows& rows) {
+  data::Schema schema = model.schema();
+  for (data::Slot& slot : schema.slots)
+    if (!rows.nnz.empty()) slot.hotness = data::kMaxHotness;
+  std::vector<data::ArrayInput> inputs{
+      {model.dense_name(), tensor_of(rows.dense, kFloat32, {rows.rows, schema.dense_dim})}};
+  const auto slots = static_cast<size_t>(schema.slot_num()), count = static_cast<size_t>(rows.rows);
+  std::vector<std::vector<float>> weights;
+  size_t first_slot = 0;
+  for (const data::SparseInput& input : model.sparse_inputs()) {
+    const auto own = static_cast<size_t>(input.slot_num);
+    std::vector<int64_t> keys, offsets = {0};
+    std::vector<float>& of_keys = weights.emplace_back();
+    size_t key = 0;
+    for (size_t row = 0; row < count; ++row)
+      for (size_t slot = 0; slot < slots; ++slot) {
+        const size_t end = key + (rows.nnz.empty() ? 1 : static_cast<size_t>(rows.nnz[row * slots + slot]));
+        if (slot >= first_slot && slot < first_slot + own) {
+          keys.insert(keys.end(), rows.keys.data() + key, rows.keys.data() + end);
+          offsets.push_back(static_cast<int64_t>(keys.size()));
+          if (!rows.key_weights.empty())
+            of_keys.insert(of_keys.end(), rows.key_weights.data() + key, rows.key_weights.data() + end);
+        }
+        key = end;
+      }
+    first_slot += own;
+    inputs.push_back({input.name, tensor_of(keys, kInt64, {static_cast<int64_t>(keys.size())}),
+                      tensor_of(offsets, kInt64, {static_cast<int64_t>(offsets.size())})});
+  }
+  data::Batch batch = data::batch_from_arrays(inputs, schema, model.sparse_inputs(), model.dense_name());
+  for (size_t i = 0; i < weights.size(); ++i)
+    if (!weights[i].empty())
+      batch.sparse[i].key_weights = tensor_of(weights[i], kFloat32, {static_cast<int64_t>(weights[i].size())});
+  return batch;
+}
+
 }  // namespace
+
+data::Dataset text_description(const std::string& path) {
+  std::vector<std::string> warnings;
+  return text_description(run_of(path), open_model(path, Verify::Sizes, warnings).identity().data);
+}
 
 bool is_model_folder(const std::string& path) {
   const RunFolder run(path);
@@ -88,35 +153,18 @@ int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName
 }
 
 int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {
-  data::Dataset dataset = RunFolder(model.run).read_description();
-  check_dataset_fits(model.data, dataset);
-  TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
-               ": the model's dataset was not converted from text, so the model cannot read text");
-  if (!model.data.dense_mean.empty()) {  // the run may have continued on data with other moments
-    dataset.conversion->dense_mean = model.data.dense_mean;
-    dataset.conversion->dense_std = model.data.dense_std;
-  }
+  const data::Dataset dataset = text_description(model.run, model.data);
   const data::RowEncoder encoder =
       data::load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
   data::EncodedText text(encoder, data::text_format_of(*dataset.conversion), std::move(sources),
                          data::LabelColumn::Optional);
-  const int64_t capacity = model.config.solver.batchsize_eval, slots = encoder.slot_num();
-  std::vector<float> labels(static_cast<size_t>(capacity));
-  const Tensor dense = empty({capacity, encoder.dense_dim()}), keys = empty({capacity, slots}, kInt64);
+  data::EncodedRows rows;
   int64_t total = 0;
-  while (true) {
-    const int64_t rows = text.read(capacity, labels.data(), static_cast<float*>(dense.data_ptr()),
-                                   static_cast<int64_t*>(keys.data_ptr()));
-    if (rows == 0) return total;
-    std::vector<data::ArrayInput> inputs{{model.model.dense_name(), dense.narrow(0, 0, rows)}};
-    int64_t slot = 0;
-    for (const data::SparseInput& input : model.model.sparse_inputs()) {
-      inputs.push_back({input.name, keys.narrow(0, 0, rows).narrow(1, slot, input.slot_num)});
-      slot += input.slot_num;
-    }
-    sink(values_of(to(predict(model.model, model.model.make_batch(inputs)), kFloat32)));
-    total += rows;
+  while (text.read(model.config.solver.batchsize_eval, rows)) {
+    sink(values_of(to(predict(model.model, batch_of(model.model, rows)), kFloat32)));
+    total += rows.rows;
   }
+  return total;
 }
 
 Tensor predict(Model& model, Span<data::ArrayInput> inputs) {

@@ -46,6 +46,12 @@ TERCEL_API LoadedModel load_model(const std::string& path);
  */
 TERCEL_API std::string check_dataset_fits(const data::DataIdentity& trained_on, const data::Dataset& dataset);
 
+/**
+ * The dataset that a run or a checkpoint in it was trained on, to convert further text alike; its folder is the run's,
+ * which has the vocabulary. ConfigError if it was not converted from text.
+ */
+TERCEL_API data::Dataset text_description(const std::string& path);
+
 /** Probabilities [B, heads] of a batch's rows. */
 TERCEL_API Tensor predict(Model& model, const data::Batch& batch);
 

@@ -58,7 +58,7 @@ TEST(ConvertCommand, MakesADatasetOfFilesAndGzip) {
   const data::Dataset dataset = data::load_dataset(folder / "data");
   EXPECT_EQ(dataset.train.rows(), 800);
   EXPECT_EQ(dataset.conversion->dense_transform, data::DenseTransform::Log);
-  EXPECT_EQ(*dataset.conversion->setting("min_count"), "2");
+  EXPECT_EQ(*dataset.conversion->setting("min_count"), R"(["2"])");
   EXPECT_EQ(dataset.conversion->sources, (std::vector<std::string>{a, b}));
 
   const Json json = parse_json(convert({a, b}, folder / "data", {"--force", "--json"}).out, "stdout", JsonErrors::Data);
@@ -187,7 +187,8 @@ TEST(ConvertCommand, ConvertsATableByItsNames) {
   fail({"--label", "incom", "--dense", "age"}, 3,
        {"t.csv: line 1: expected a column 'incom'", "did you mean 'income'?"});
   fail({"--label", "income", "--categorical", "city,town"}, 3, {"expected a column 'town'"});
-  fail({"--label", "income", "--dense", "age", "--dense", "age", "--positive", ">50K"}, 2, {"'age' occurs twice"});
+  fail({"--label", "income", "--dense", "age", "--dense", "age", "--positive", ">50K"}, 2,
+       {"option 'dense': expected each column once, found 'age' twice"});
   fail({"--label", "income", "--dense", "age"}, 3, {"t.csv: line 2: column 5 (income): expected 0 or 1, found '>50K'"});
   fail({"--label", "income", "--positive", ">50K", "--dense", "city"}, 3,
        {"line 2: column 3 (city): expected a number"});

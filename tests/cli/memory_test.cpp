@@ -1,8 +1,9 @@
-// Memory of training: it does not grow with the data.
+// Memory of training and conversion: it does not grow with the data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <string>
 
 #include "tercel/util/sanitizers_impl.h"
@@ -60,6 +61,31 @@ TEST(Memory, TrainingTakesWhatTheModelAndAFewBatchesNeed) {
                 parameters = large.parameter_bytes - small.parameter_bytes,
                 evaluated = 8 * (large.test_rows - small.test_rows);
   EXPECT_LE(growth, parameters + evaluated + 12 * kMegabyte);
+}
+
+/** Peak memory of the conversion of a table whose categories repeat after a while. */
+int64_t convert_table(int64_t rows, const char* threads) {
+  const TemporaryFolder root;
+  {
+    // In pieces: the memory of this process when it starts the program would count.
+    std::ofstream file(root / "t.csv");
+    file << "y,c,d\n";
+    for (int64_t row = 0; row < rows; ++row) file << row % 2 << ",c" << row % 5000 << ",\"a, " << row % 3000 << "\"\n";
+  }
+  const Outcome made = run({"convert", "csv", root / "t.csv", root / "data", "--label", "y", "--categorical", "c,d",
+                            "--threads", threads, "--quiet"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  return made.peak_bytes;
+}
+
+TEST(Memory, ConversionTakesWhatItsVocabularyAndAFewBlocksNeed) {
+#if TERCEL_ADDRESS_SANITIZER || TERCEL_THREAD_SANITIZER
+  GTEST_SKIP() << "sanitizers need additional memory";
+#endif
+  for (const char* threads : {"1", "2"}) {
+    const int64_t small = convert_table(50'000, threads), large = convert_table(500'000, threads);
+    EXPECT_LE(large - small, 4 * kMegabyte) << "the text is 7 MB longer";
+  }
 }
 
 }  // namespace

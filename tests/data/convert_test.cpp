@@ -68,8 +68,9 @@ struct Expected {
 
 Expected expected_rows(const std::vector<RawRow>& raw, const CriteoOptions& options) {
   const auto is_test = [&](int64_t row) {
-    return options.test_from >= 0 ? row >= options.test_from
-                                  : options.test_every > 0 && row % options.test_every == options.test_every - 1;
+    if (!options.test_from.empty()) return row >= std::stoll(options.test_from);
+    const int64_t every = options.test_every < 0 ? kDefaultTestEvery : options.test_every;
+    return every > 0 && row % every == every - 1;
   };
   // A missing number is 0.
   const auto number_of = [](const std::string& text) { return text.empty() ? 0.0 : std::stod(text); };
@@ -95,7 +96,7 @@ Expected expected_rows(const std::vector<RawRow>& raw, const CriteoOptions& opti
       if (!is_test(static_cast<int64_t>(row)) && !raw[row].categories[c].empty()) ++counts[raw[row].categories[c]];
     std::set<std::pair<int64_t, std::string>> order;
     for (const auto& [text, count] : counts)
-      if (count >= options.min_count) order.insert({-count, text});
+      if (count >= std::stoll(options.min_count.front())) order.insert({-count, text});
     for (const auto& [count, text] : order) ids[c].emplace(text, static_cast<int64_t>(ids[c].size()) + 1);
     first.push_back(next);
     expected.slot_sizes.push_back(static_cast<int64_t>(ids[c].size()) + 1);
@@ -145,7 +146,7 @@ TEST(ConvertCriteo, GivesWhatTheDefinitionSays) {
       const TemporaryFolder folder;
       CriteoOptions options;
       options.dense_transform = transform;
-      options.min_count = min_count;
+      options.min_count = {std::to_string(min_count)};
       options.test_every = 5;
       options.rows_per_file = 1500;
       const ConvertResult result = convert({folder.put("raw.tsv", text_of(raw))}, folder / "data", options);
@@ -166,14 +167,16 @@ TEST(ConvertCriteo, GivesWhatTheDefinitionSays) {
 TEST(ConvertCriteo, DividesRowsAsTold) {
   const std::vector<RawRow> raw = raw_rows(1003, 2);
   const struct {
-    int64_t every, from, train;
-  } cases[] = {{10, -1, 903}, {0, -1, 1003}, {2, -1, 502}, {10, 1000, 1000}, {0, 1, 1}, {10, 5000, 1003}};
+    int64_t every;
+    const char* from;
+    int64_t train;
+  } cases[] = {{-1, "", 903}, {10, "", 903}, {0, "", 1003}, {2, "", 502}, {-1, "1000", 1000}, {0, "1", 1}};
   for (const auto& c : cases) {
     const TemporaryFolder folder;
     CriteoOptions options;
     options.test_every = c.every;
     options.test_from = c.from;
-    options.min_count = 1;
+    options.min_count = {"1"};
     convert({folder.put("raw.tsv", text_of(raw))}, folder / "data", options);
     const Dataset dataset = load_dataset(folder / "data");
     EXPECT_EQ(dataset.train.rows(), c.train);
@@ -244,12 +247,11 @@ TEST(ConvertCriteo, RawRowsLaterBecomeWhatTheyBecameHere) {
     EncodedText encoded(encoder, text_format_of(*dataset.conversion), {{folder.put("later", text), "later"}},
                         LabelColumn::Optional);
     Rows again;
-    std::vector<float> labels(300), dense(300 * 13);
-    std::vector<int64_t> keys(300 * 26);
-    for (int64_t count; (count = encoded.read(300, labels.data(), dense.data(), keys.data())) > 0;) {
-      again.labels.insert(again.labels.end(), labels.begin(), labels.begin() + count);
-      again.dense.insert(again.dense.end(), dense.begin(), dense.begin() + count * 13);
-      again.keys.insert(again.keys.end(), keys.begin(), keys.begin() + count * 26);
+    for (EncodedRows part; encoded.read(300, part);) {
+      EXPECT_EQ(part.rows, again.labels.size() < 1800 ? 300 : 200);
+      again.labels.insert(again.labels.end(), part.labels.begin(), part.labels.end());
+      again.dense.insert(again.dense.end(), part.dense.begin(), part.dense.end());
+      again.keys.insert(again.keys.end(), part.keys.begin(), part.keys.end());
     }
     EXPECT_EQ(again.dense, rows.dense) << "bit for bit";
     EXPECT_EQ(again.keys, rows.keys);
@@ -263,19 +265,20 @@ TEST(ConvertCriteo, RawRowsLaterBecomeWhatTheyBecameHere) {
 TEST(RowEncoder, WhatAFloatCannotHoldBecomesTheLargestOne) {
   Vocabulary vocabulary;
   const RowEncoder encoder({DenseTransform::Standard, {0, 1e300}, {1e-300, 1}}, std::move(vocabulary));
-  TextRow row;
-  row.dense = {5, 5};
-  float dense[2];
-  encoder.encode(row, dense, nullptr);
-  EXPECT_EQ(dense[0], std::numeric_limits<float>::max());
-  EXPECT_EQ(dense[1], std::numeric_limits<float>::lowest());
+  TextRows rows;
+  rows.rows = 1;
+  rows.dense = {{5}, {5}};
+  EncodedRows encoded;
+  encoder.encode(rows, encoded);
+  EXPECT_EQ(encoded.dense[0], std::numeric_limits<float>::max());
+  EXPECT_EQ(encoded.dense[1], std::numeric_limits<float>::lowest());
 }
 
 TEST(ConvertCriteo, EncoderRefusesAnotherVocabulary) {
   const TemporaryFolder folder;
   convert({folder.put("a", text_of(raw_rows(2000, 6)))}, folder / "a-data");
   CriteoOptions options;
-  options.min_count = 50;
+  options.min_count = {"50"};
   convert({folder / "a"}, folder / "b-data", options);
   const Dataset a = load_dataset(folder / "a-data");
   TERCEL_EXPECT_THROW(load_row_encoder(a.schema, *a.conversion, folder / "b-data/vocabulary.bin"), DataError,
@@ -301,10 +304,10 @@ TEST(ConvertCriteo, SaysWhatIsWrong) {
   expect_error({folder.put("no.gz", good)}, "no.gz: byte 0");
 
   CriteoOptions options;
-  options.test_from = 0;
+  options.test_from = "0";
   TERCEL_EXPECT_THROW(convert({folder / "good"}, folder / "data", options), DataError,
                       "expected train rows, found 10 rows");
-  options.test_from = -2;
+  options.test_from = "-2";
   TERCEL_EXPECT_THROW(convert({folder / "good"}, folder / "data", options), ConfigError, "'test_from'");
   TERCEL_EXPECT_THROW(convert({}, folder / "data"), ConfigError, "expected files");
   TERCEL_EXPECT_THROW(convert({"-", "-"}, folder / "data"), ConfigError, "once");
@@ -388,12 +391,13 @@ TEST(ConvertCsv, ConvertsANamedTable) {
   options.positive = {">50K"};
   options.dense = {"age"};
   options.categorical = {"city", "name"};
-  options.min_count = 1;
+  options.min_count = {"1"};
   options.test_every = 0;
   options.dense_transform = DenseTransform::Raw;
   options.format = norm_format({KeyType::U32, CheckMode::Sum});
   const ConvertResult result = convert_csv({source}, folder / "data", options, false, ignore);
-  EXPECT_EQ(result.categories_seen, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(result.fields[0].categories, 3);
+  EXPECT_EQ(result.fields[1].categories, 4);
   const Dataset dataset = load_dataset(folder / "data");
   EXPECT_EQ(dataset.schema.dense_names, std::vector<std::string>{"age"});
   EXPECT_EQ(dataset.schema.slots[0].name, "city");
@@ -407,12 +411,11 @@ TEST(ConvertCsv, ConvertsANamedTable) {
   const RowEncoder encoder = load_row_encoder(dataset.schema, *dataset.conversion, folder / "data/vocabulary.bin");
   EncodedText text(encoder, text_format_of(*dataset.conversion),
                    {{folder.put("new.csv", "city,age,name\nRome,1,Eve\n"), ""}}, LabelColumn::Optional);
-  float label, dense;
-  int64_t keys[2];
-  ASSERT_EQ(text.read(1, &label, &dense, keys), 1);
-  EXPECT_EQ(dense, 1);
-  EXPECT_EQ(keys[0], 1);
-  EXPECT_EQ(keys[1], 4) << "unknown";
+  EncodedRows later;
+  ASSERT_TRUE(text.read(10, later));
+  EXPECT_EQ(later.dense, std::vector<float>{1});
+  EXPECT_EQ(later.keys, (std::vector<int64_t>{1, 4})) << "the second one is unknown";
+  EXPECT_FALSE(text.read(10, later));
 }
 
 TEST(ConvertCsv, KeepsTheNumberOfColumnsOfATableWithoutNames) {
@@ -430,10 +433,10 @@ TEST(ConvertCsv, KeepsTheNumberOfColumnsOfATableWithoutNames) {
   const RowEncoder encoder = load_row_encoder(dataset.schema, *dataset.conversion, folder / "data/vocabulary.bin");
   EncodedText text(encoder, text_format_of(*dataset.conversion), {{folder.put("later", "6\textra\n"), "later"}},
                    LabelColumn::Optional);
-  float label, dense;
-  ASSERT_EQ(text.read(1, &label, &dense, nullptr), 1);
+  EncodedRows later;
+  ASSERT_TRUE(text.read(1, later));
   EXPECT_FALSE(text.table().has_label());
-  EXPECT_GT(dense, 0.9);
+  EXPECT_GT(later.dense[0], 0.9);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace tercel::data::test {
 namespace {
 
-/** A dataset of two parts with everything that a description can have. */
+/** A dataset of three parts with everything that a description can have. */
 Dataset make_full(const TemporaryFolder& folder) {
   Dataset dataset;
   dataset.format = norm_format({KeyType::U32, CheckMode::None});
@@ -24,15 +24,15 @@ Dataset make_full(const TemporaryFolder& folder) {
   dataset.schema.label_names = {"clicked"};
   dataset.schema.dense_names = {"age", "price"};
   const Rows rows = make_rows(dataset.schema, 30, true);
-  for (const PartName part : {PartName::Train, PartName::Test}) {
+  for (const auto& [name, part] : dataset.parts()) {
     WriterOptions options;
     options.folder = folder.path();
-    options.prefix = std::string(to_string(part)) + "/part-";
-    options.file_list = std::string(to_string(part)) + ".txt";
+    options.prefix = std::string(to_string(name)) + "/part-";
+    options.file_list = std::string(to_string(name)) + ".txt";
     options.rows_per_file = 20;
     const auto writer = dataset.format->create_writer(dataset.schema, options);
     writer->write({rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data()});
-    (part == PartName::Train ? dataset.train : dataset.test) = writer->finish();
+    part = writer->finish();
   }
   dataset.train.truth = PlantedTruth{0.8, 0.45};
   dataset.test.truth = PlantedTruth{0.79, 0.46};
@@ -54,6 +54,7 @@ void expect_equal(const Dataset& a, const Dataset& b) {
   EXPECT_EQ(dataset_to_json(a), dataset_to_json(b));
   EXPECT_EQ(a.schema, b.schema);
   EXPECT_EQ(a.train, b.train);
+  EXPECT_EQ(a.valid, b.valid);
   EXPECT_EQ(a.test, b.test);
   EXPECT_EQ(a.conversion, b.conversion);
 }
@@ -75,7 +76,11 @@ TEST(Dataset, WhatIsSavedIsLoaded) {
   EXPECT_EQ(loaded.folder, folder.path());
   expect_equal(load_dataset(folder / "dataset.json"), dataset);
   EXPECT_EQ(loaded.path_of(loaded.train.files[0]), folder / "train/part-0.data");
-  EXPECT_EQ(loaded.part(PartName::Test).rows(), 30);
+  EXPECT_EQ(loaded.rows(), 90);
+  EXPECT_EQ(&loaded.part(PartName::Train), &loaded.train);
+  EXPECT_EQ(&loaded.part(PartName::Valid), &loaded.valid);
+  EXPECT_EQ(&loaded.part(PartName::Test), &loaded.test);
+  EXPECT_EQ(loaded.valid.files[0].path, "valid/part-0.data");
   EXPECT_EQ(*loaded.conversion->setting("min_count"), "4");
   EXPECT_EQ(loaded.conversion->setting("none"), nullptr);
   // The same description gives the same bytes.
@@ -85,7 +90,7 @@ TEST(Dataset, WhatIsSavedIsLoaded) {
 TEST(Dataset, OptionalEntriesMayBeMissing) {
   const TemporaryFolder folder;
   Dataset dataset = make_full(folder);
-  dataset.test = {};
+  dataset.valid = dataset.test = {};
   dataset.conversion.reset();
   dataset.train.truth.reset();
   save_dataset(dataset, folder.path());

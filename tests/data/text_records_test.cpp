@@ -2,7 +2,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "tercel/data/text_records_impl.h"
 #include "tercel/util/error.h"
@@ -13,30 +12,10 @@ namespace {
 
 using namespace std::string_literals;
 
-/** A text in pieces of a few bytes, as a pipe might deliver it. */
-class PiecewiseText : public ByteReader {
- public:
-  explicit PiecewiseText(std::string text, size_t piece = 7) : text_(std::move(text)), piece_(piece) {}
-  size_t read_some(void* out, size_t bytes) override {
-    const size_t count = std::min({bytes, piece_, text_.size() - next_});
-    std::memcpy(out, text_.data() + next_, count);
-    next_ += count;
-    return count;
-  }
-  const std::string& name() const override { return name_; }
-
- private:
-  std::string text_;
-  size_t piece_;
-  size_t next_ = 0;
-  std::string name_ = "t";
-};
-
 using Records = std::vector<std::vector<std::string>>;
 
-Records read(const std::string& text, const TextDialect& dialect) {
-  PiecewiseText source(text);
-  RecordReader reader(source, dialect, "t");
+Records read(std::string_view text, const TextDialect& dialect, int64_t lines_before = 0) {
+  RecordReader reader(text, dialect, "t", lines_before);
   Records records;
   while (reader.next()) {
     records.emplace_back();
@@ -45,9 +24,28 @@ Records read(const std::string& text, const TextDialect& dialect) {
   return records;
 }
 
-constexpr TextDialect kTabs{'\t', false, false, false};
-constexpr TextDialect kCsv{',', true, false, true};
-constexpr TextDialect kTrimmedCsv{',', true, true, true};
+/** The records of a text that arrives a few bytes at a time, each piece read as soon as it has whole records. */
+Records read_in_pieces(const std::string& text, const TextDialect& dialect, size_t piece) {
+  Records records;
+  std::string rest;
+  int64_t lines = 0;
+  const auto take = [&](size_t bytes) {
+    const std::string whole = rest.substr(0, bytes);
+    rest.erase(0, bytes);
+    for (std::vector<std::string>& record : read(whole, dialect, lines)) records.push_back(std::move(record));
+    lines += std::count(whole.begin(), whole.end(), '\n');
+  };
+  for (size_t at = 0; at < text.size(); at += piece) {
+    rest += text.substr(at, piece);
+    take(whole_records(rest, dialect));
+  }
+  take(rest.size());
+  return records;
+}
+
+const TextDialect kTabs{'\t', false, false, false};
+const TextDialect kCsv{',', true, false, true};
+const TextDialect kTrimmedCsv{',', true, true, true};
 
 TEST(RecordReader, SplitsAtDelimiters) {
   EXPECT_EQ(read("", kTabs), Records{});
@@ -97,8 +95,7 @@ TEST(RecordReader, BoundsLinesAndRecords) {
 }
 
 TEST(RecordReader, CountsLinesNotRecords) {
-  PiecewiseText source("skipped\n\"a\n\nb\",1\n\nc,2\n");
-  RecordReader reader(source, kCsv, "t");
+  RecordReader reader("skipped\n\"a\n\nb\",1\n\nc,2\n", kCsv, "t");
   ASSERT_TRUE(reader.skip_line());
   ASSERT_TRUE(reader.next());
   EXPECT_EQ(reader.line(), 2);
@@ -106,6 +103,61 @@ TEST(RecordReader, CountsLinesNotRecords) {
   EXPECT_EQ(reader.line(), 6);
   EXPECT_FALSE(reader.next());
   EXPECT_FALSE(reader.skip_line());
+}
+
+TEST(RecordReader, LinesOfOtherPiecesCount) {
+  TERCEL_EXPECT_THROW(read("1,\"x\"y\n", kCsv, 7), DataError, "t: line 8: column 2");
+  EXPECT_EQ(read("\xef\xbb\xbf"
+                 "a\n",
+                 kTabs, 1),
+            (Records{{"\xef\xbb\xbf"
+                      "a"}}))
+      << "a byte order mark is one at the start of the file only";
+}
+
+TEST(RecordReader, SkipsComments) {
+  TextDialect dialect = kCsv;
+  dialect.comment = "//";
+  EXPECT_EQ(read("// \"a\nb//,\"c\"\n //\n", dialect), (Records{{"b//", "c"}, {" //"}}));
+  EXPECT_EQ(whole_records("// \"a\nb", dialect), 6u);
+}
+
+TEST(RecordReader, SplitsAtBlanks) {
+  TextDialect dialect{' ', false, false, true};
+  dialect.blanks = true;
+  EXPECT_EQ(read(" 1  2:3\t4:5 # 6:7\n# all\n \t\n+1\r\n", dialect), (Records{{"1", "2:3", "4:5"}, {"+1"}}));
+}
+
+TEST(WholeRecords, EndWhereRecordsDo) {
+  const auto whole = [](const char* text) { return whole_records(text, kCsv); };
+  EXPECT_EQ(whole(""), 0u);
+  EXPECT_EQ(whole("a,b"), 0u);
+  EXPECT_EQ(whole("a,b\nc"), 4u);
+  EXPECT_EQ(whole("a\n\"b\n"), 2u) << "the quote is open";
+  EXPECT_EQ(whole("a\n\"b\nc\"\nd\n"), 10u);
+  EXPECT_EQ(whole("\"b\"\"\n\",\"\n\"\r\nx"), 12u);
+  EXPECT_EQ(whole("\"b\""), 0u) << "another quote may follow";
+  EXPECT_EQ(whole("a\"b\nc\n"), 6u) << "a quote inside a column is text";
+  EXPECT_EQ(whole_records("a \"b\n", kTabs), 5u);
+  EXPECT_EQ(whole_records("\"b\n", kTabs), 3u);
+  EXPECT_EQ(whole_records("a, \"b\n", kTrimmedCsv), 0u);
+}
+
+RC_GTEST_PROP(WholeRecords, PiecesGiveTheSameRecords, (const std::vector<uint8_t>& draws, bool trim)) {
+  constexpr std::string_view kBytes = "ab,,  \"\"\"\n\n\r#";
+  std::string text;
+  for (const uint8_t draw : draws) text += kBytes[draw % kBytes.size()];
+  TextDialect dialect{',', true, trim, true};
+  dialect.comment = "#";
+  Records expected;
+  try {
+    expected = read(text, dialect);
+  } catch (const DataError&) {
+    RC_ASSERT_THROWS_AS(read_in_pieces(text, dialect, 3), DataError);
+    return;
+  }
+  for (const size_t piece : {size_t{1}, size_t{3}, size_t{10}})
+    RC_ASSERT(read_in_pieces(text, dialect, piece) == expected);
 }
 
 RC_GTEST_PROP(RecordReader, ReadsWhatAWriterThatQuotesEverythingWrote,

@@ -41,7 +41,7 @@ data::Dataset convert(const TemporaryFolder& root, const std::string& text, cons
   options.label = "click";
   options.dense = {"x", "y"};
   options.categorical = {"c", "d"};
-  options.min_count = 2;
+  options.min_count = {"2"};
   options.test_every = 0;
   return data::convert_csv({root.put(name + ".csv", text)}, root / name, options, /*replace=*/false,
                            [](const data::ConvertProgress&) {})

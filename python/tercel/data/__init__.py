@@ -7,12 +7,18 @@
             step(batch.labels, batch.dense, batch["keys"].keys)
 """
 
+from tercel.data import _arrow_libraries
 from tercel.data.array_dataset import ArrayDataset
 from tercel.data.batch_reader import Batch, BatchReader, ReaderPosition, SparseBatch
 from tercel.data.dataset import Column, DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
 from tercel.data.making import (
-    ConvertResult, GenerateResult, convert_criteo, convert_csv, convert_dataset, generate, verify_dataset)
+    ConvertResult, FieldSummary, GenerateResult, convert_criteo, convert_csv, convert_dataset, convert_libffm,
+    convert_libsvm, convert_like, generate, verify_dataset)
+
+_arrow_libraries.find()
+del _arrow_libraries
 
 __all__ = ["ArrayDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
-           "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo", "convert_csv",
-           "convert_dataset", "generate", "open_dataset", "open_files", "verify_dataset"]
+           "FieldSummary", "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo",
+           "convert_csv", "convert_dataset", "convert_libffm", "convert_libsvm", "convert_like", "generate",
+           "open_dataset", "open_files", "verify_dataset"]

@@ -195,7 +195,7 @@ class BatchReader:
 
     @property
     def part(self) -> str:
-        """The part that is read: "train" or "test"."""
+        """The part that is read: "train", "valid" or "test"."""
         return self._part
 
     @property

@@ -85,7 +85,7 @@ class DataFile:
 @dataclass(frozen=True)
 class DataPart:
     """
-    The train or test rows: files in order. `truth` is given for generated data: AUC and log loss of the probabilities
+    The train, validation or test rows: files in order. `truth` is given for generated data: AUC and log loss of the probabilities
     that generated these rows.
     """
 
@@ -153,14 +153,19 @@ class Dataset:
         return self._part("train") or DataPart("train", 0, 0, (), None)
 
     @property
+    def valid(self) -> Optional[DataPart]:
+        """The validation rows; None if there are none."""
+        return self._part("valid")
+
+    @property
     def test(self) -> Optional[DataPart]:
         """The test rows; None if there are none."""
         return self._part("test")
 
     @property
     def parts(self) -> Dict[str, DataPart]:
-        """The parts by name, "train" and "test"; only those that there are."""
-        found = ((name, self._part(name)) for name in ("train", "test"))
+        """The parts by name, "train", "valid" and "test"; only those that there are."""
+        found = ((name, self._part(name)) for name in ("train", "valid", "test"))
         return {name: part for name, part in found if part is not None}
 
     @property

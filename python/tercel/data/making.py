@@ -1,7 +1,10 @@
 """Datasets made from text or from other datasets, and generated ones."""
 
+import operator
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple
+from datetime import date
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from tercel import _C
 from tercel.data._options import flag_of, name_of, path_of, paths_of, progress_of, takes_options
@@ -10,10 +13,11 @@ from tercel.data.dataset import Dataset
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from tercel._C import _ConvertDatasetOptions, _CriteoOptions, _CsvOptions, _GenerateOptions, _VerifyOptions
+    from tercel._C import (_ConvertDatasetOptions, _CriteoOptions, _CsvOptions, _GenerateOptions, _LibffmOptions,
+                           _LibsvmOptions, _LikeOptions, _VerifyOptions)
 
-__all__ = ["ConvertResult", "GenerateResult", "convert_criteo", "convert_csv", "convert_dataset", "generate",
-           "verify_dataset"]
+__all__ = ["ConvertResult", "FieldSummary", "GenerateResult", "convert_criteo", "convert_csv", "convert_dataset",
+           "convert_libffm", "convert_libsvm", "convert_like", "generate", "verify_dataset"]
 
 Progress = Optional[Callable[[int, int], Any]]
 
@@ -28,10 +32,34 @@ class GenerateResult:
 
 
 @dataclass(frozen=True)
-class ConvertResult(GenerateResult):
-    """The same, and for each field the number of different categories in the train rows."""
+class FieldSummary:
+    """
+    A field of a converted dataset: different categories of its train rows, how many of them were dropped, with fewer rows
+    than min_count, the number of values that are not missing, and how many of those belong to dropped categories.
+    """
 
-    categories_seen: Tuple[int, ...]
+    name: str
+    categories: int
+    dropped_categories: int
+    values: int
+    dropped_values: int
+
+
+@dataclass(frozen=True)
+class ConvertResult(GenerateResult):
+    """
+    The same, with validation rows, what became of each field's categories (nothing where a vocabulary was given), and the
+    number of values that lists had beyond max_hotness.
+    """
+
+    valid_clicks: int
+    fields: Tuple[FieldSummary, ...]
+    cut_values: int
+
+    @property
+    def categories_seen(self) -> Tuple[int, ...]:
+        """For each field the number of different categories in the train rows."""
+        return tuple(field.categories for field in self.fields)
 
 
 def _target(folder: Any, format: Any, replace: Any, progress: Any) -> Tuple[Any, ...]:
@@ -52,10 +80,42 @@ def generate(folder: Any, *, replace: bool = False, progress: Progress = None, f
     return GenerateResult(Dataset._wrap(of), train_clicks, test_clicks)
 
 
+def _by_column(value: Any) -> Any:
+    """An option by column: 4, {"ip": 2}, or texts such as "4" and "ip=2"."""
+    if isinstance(value, Mapping):
+        return [f"{name}={number}" for name, number in value.items()]
+    return str(operator.index(value)) if hasattr(type(value), "__index__") and not isinstance(value, bool) else value
+
+
+def _bound(value: Any) -> Any:
+    """A row or a time as text; datetimes without a zone are in UTC."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
+    texts = {name: value for name, value in options.items() if value is not None}
+    for name in ("min_count", "hash_buckets", "max_hotness"):
+        if name in texts:
+            texts[name] = _by_column(texts[name])
+    for name in ("test_from", "valid_from"):
+        if name in texts:
+            texts[name] = _bound(texts[name])
+    for name in ("test", "valid"):
+        if name in texts:
+            texts[name] = [os.fsdecode(path) for path in paths_of(texts[name], name)]
+    return texts
+
+
+def _result(made: Tuple[Any, ...]) -> ConvertResult:
+    of, train, valid, test, fields, cut = made
+    return ConvertResult(Dataset._wrap(of), train, test, valid, tuple(FieldSummary(*field) for field in fields), cut)
+
+
 def _convert(work: Callable[..., Any], sources: Any, target: Tuple[Any, ...],
              options: Mapping[str, Any]) -> ConvertResult:
-    of, train_clicks, test_clicks, seen = work(paths_of(sources, "sources"), *target, options)
-    return ConvertResult(Dataset._wrap(of), train_clicks, test_clicks, tuple(seen))
+    return _result(work(paths_of(sources, "sources"), *target, _text_options(options)))
 
 
 @takes_options("csv", "format.")
@@ -65,8 +125,9 @@ def convert_csv(sources: Any, folder: Any, *, replace: bool = False, progress: P
     Converts a table of text with a label to a dataset, which appears in the folder when it is complete: `tercel convert
     csv` on the command line. `sources` is a path or an iterable of paths of files, plain or gzip. `replace` allows a
     dataset that exists to be replaced. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C,
-    end the work, and nothing is left. ConfigError for invalid options, DataError that names file, line and column for
-    invalid text.
+    end the work, and nothing is left. Options by column are a number or a dict from columns to numbers; test_from and
+    valid_from may be numbers and datetimes. ConfigError for invalid options, DataError that names file, line and column
+    for invalid text.
     """
     return _convert(_C._convert_csv, sources, _target(folder, format, replace, progress), options)
 
@@ -109,3 +170,39 @@ def verify_dataset(dataset: Dataset, *, progress: Progress = None,
     """
     faults: List[str] = _C._verify_dataset(_dataset(dataset, "dataset"), progress_of(progress, "progress"), options)
     return faults
+@takes_options("libsvm", "format.")
+def convert_libsvm(sources: Any, folder: Any, *, replace: bool = False, progress: Progress = None,
+                   format: str = "norm", **options: "Unpack[_LibsvmOptions]") -> ConvertResult:
+    """
+    Converts libsvm's text, rows of a label and features index:value, as convert_csv() does, to one slot "features":
+    `tercel convert libsvm` on the command line.
+    """
+    return _convert(_C._convert_libsvm, sources, _target(folder, format, replace, progress), options)
+
+
+@takes_options("libffm", "format.")
+def convert_libffm(sources: Any, folder: Any, *, replace: bool = False, progress: Progress = None,
+                   format: str = "norm", **options: "Unpack[_LibffmOptions]") -> ConvertResult:
+    """
+    Converts libffm's text, rows of a label and features field:index:value, as convert_csv() does, to a slot for each
+    field: `tercel convert libffm` on the command line.
+    """
+    return _convert(_C._convert_libffm, sources, _target(folder, format, replace, progress), options)
+
+
+@takes_options("like")
+def convert_like(like: Any, sources: Any, folder: Any, *, replace: bool = False, progress: Progress = None,
+                 **options: "Unpack[_LikeOptions]") -> ConvertResult:
+    """
+    Converts further text as a dataset was converted, with its vocabulary, hash settings, transforms and options of the
+    text, into files of its format. `like` is that dataset, or the folder of a dataset, a run or a checkpoint. All rows are
+    train rows unless options say otherwise. ConfigError if `like` was not converted from text, else as convert_csv().
+    """
+    of = like if isinstance(like, Dataset) else _like(path_of(like, "like"))
+    return _result(_C._convert_like(of._of, paths_of(sources, "sources"), path_of(folder, "folder"),
+                                    flag_of(replace, "replace"), progress_of(progress, "progress"),
+                                    _text_options(options)))
+
+
+def _like(path: Any) -> Dataset:
+    return Dataset._wrap(_C._text_description(path))

@@ -14,6 +14,10 @@ DatasetWriter::~DatasetWriter() = default;
 RecordSource::~RecordSource() = default;
 Window::~Window() = default;
 
+std::vector<FileFact> DatasetFormat::describe_part(const Dataset& /*dataset*/, const DataPart& /*part*/) const {
+  return {};
+}
+
 void RecordSource::prepare(Window& /*window*/) const {}
 
 Span<FormatEntry> dataset_formats() {

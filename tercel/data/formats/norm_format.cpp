@@ -27,8 +27,8 @@ class NormFormat final : public DatasetFormat {
 
   void check_sizes(const Dataset& dataset) const override {
     const NormLayout layout(dataset.schema, options_, false);
-    for (const DataPart* part : {&dataset.train, &dataset.test})
-      for (const DataFile& file : part->files) check_norm_size(dataset.path_of(file), file.bytes, file.rows, layout);
+    for (const auto& [name, part] : dataset.parts())
+      for (const DataFile& file : part.files) check_norm_size(dataset.path_of(file), file.bytes, file.rows, layout);
   }
 
   int64_t estimate_bytes(const Schema& schema, int64_t rows) const override {
@@ -112,6 +112,7 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
   schema.check(kOwner);
   const NormLayout layout(schema, options, false);
   dataset.train = part_from_list(spec.train_list, layout);
+  if (!spec.valid_list.empty()) dataset.valid = part_from_list(spec.valid_list, layout);
   if (!spec.test_list.empty()) dataset.test = part_from_list(spec.test_list, layout);
   return dataset;
 }

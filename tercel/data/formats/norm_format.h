@@ -72,6 +72,7 @@ TERCEL_API std::shared_ptr<const DatasetFormat> norm_format(const NormOptions& o
 /** Properties of files from HugeCTR's tools that only the user knows. */
 struct NormSpec {
   std::string train_list;  // HugeCTR file lists
+  std::string valid_list;  // may be empty
   std::string test_list;   // may be empty
   int64_t label_dim = 1;
   int64_t dense_dim = 0;
@@ -81,16 +82,18 @@ struct NormSpec {
   CheckMode check_mode = CheckMode::Sum;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"train_list", &NormSpec::train_list, "HugeCTR file list of the train part", required()},
-                      Field{"test_list", &NormSpec::test_list, "HugeCTR file list of the test part, may be empty"},
-                      Field{"label_dim", &NormSpec::label_dim, "labels of a row", at_least(1)},
-                      Field{"dense_dim", &NormSpec::dense_dim, "dense values of a row", at_least(0)},
-                      Field{"nnz_per_slot", &NormSpec::nnz_per_slot,
-                            "for each slot, the most keys that a row has in it", at_least(1)},
-                      Field{"slot_size_array", &NormSpec::slot_size_array,
-                            "keys of each slot; empty: any key may occur", at_least(1)},
-                      Field{"key_type", &NormSpec::key_type, "width of the keys in the files"},
-                      Field{"check_mode", &NormSpec::check_mode, "framing of the records"});
+    return std::tuple(
+        Field{"train_list", &NormSpec::train_list, "HugeCTR file list of the train part", required()},
+        Field{"valid_list", &NormSpec::valid_list, "HugeCTR file list of the validation part, may be empty"},
+        Field{"test_list", &NormSpec::test_list, "HugeCTR file list of the test part, may be empty"},
+        Field{"label_dim", &NormSpec::label_dim, "labels of a row", at_least(1)},
+        Field{"dense_dim", &NormSpec::dense_dim, "dense values of a row", at_least(0)},
+        Field{"nnz_per_slot", &NormSpec::nnz_per_slot, "for each slot, the most keys that a row has in it",
+              at_least(1)},
+        Field{"slot_size_array", &NormSpec::slot_size_array, "keys of each slot; empty: any key may occur",
+              at_least(1)},
+        Field{"key_type", &NormSpec::key_type, "width of the keys in the files"},
+        Field{"check_mode", &NormSpec::check_mode, "framing of the records"});
   }
 };
 

@@ -156,8 +156,9 @@ class FooterParser {
       fail("schema, num_rows and row_groups", has_schema ? "one less" : "no schema");
     int64_t rows = 0;
     for (const ParquetRowGroup& group : footer_.row_groups) rows += group.rows;
-    if (rows != footer_.rows) fail(str_cat({"num_rows ", rows, ", as the row groups have together"}),
-                                   str_cat({footer_.rows}));
+    check_disjoint();
+    if (rows != footer_.rows)
+      fail(str_cat({"num_rows ", rows, ", as the row groups have together"}), str_cat({footer_.rows}));
     return std::move(footer_);
   }
 
@@ -288,8 +289,9 @@ class FooterParser {
         if (part.id == 1) {
           reader_.read_structs(part, "columns of a row group", [&](size_t count) {
             if (count != leaves_.size())
-              fail(str_cat({leaves_.size(), " columns in row group ", footer_.row_groups.size(), ", as the schema has"}),
-                   str_cat({count}));
+              fail(
+                  str_cat({leaves_.size(), " columns in row group ", footer_.row_groups.size(), ", as the schema has"}),
+                  str_cat({count}));
             group.chunks.push_back(read_chunk(group.chunks.size()));
           });
         } else if (part.id == 3) {
@@ -386,6 +388,26 @@ class FooterParser {
       fail(str_cat({"column ", leaf, " of row group ", footer_.row_groups.size(), " between bytes ", magic, " and ",
                     end_of_data_}),
            str_cat({chunk.compressed, " bytes at ", chunk.offset}));
+  }
+
+  /** No byte belongs to two columns: an offset that was changed points into another one. */
+  void check_disjoint() const {
+    struct Range {
+      int64_t begin, end;
+      size_t group, leaf;
+    };
+    std::vector<Range> ranges;
+    for (size_t g = 0; g < footer_.row_groups.size(); ++g)
+      for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
+        const ParquetChunk& chunk = footer_.row_groups[g].chunks[leaf];
+        ranges.push_back({chunk.offset, chunk.offset + chunk.compressed, g, leaf});
+      }
+    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    for (size_t i = 1; i < ranges.size(); ++i)
+      if (ranges[i].begin < ranges[i - 1].end)
+        fail("the columns of the row groups behind each other",
+             str_cat({"column ", ranges[i].leaf, " of row group ", ranges[i].group, " at ", ranges[i].begin,
+                      ", before the end of column ", ranges[i - 1].leaf, " of row group ", ranges[i - 1].group}));
   }
 
   struct Leaf {

@@ -18,12 +18,12 @@ namespace tercel::data {
 /** A top-level column: what a row has under a name. */
 struct ParquetColumnInfo {
   std::string name;
-  std::string type;                  ///< as Arrow writes it: "int64", "list<float>", "string", "struct"
+  std::string type;                   ///< as Arrow writes it: "int64", "list<float>", "string", "struct"
   std::optional<ElementType> number;  ///< of the elements of a column of numbers, or of lists of numbers
-  bool list = false;                 ///< lists of numbers
-  bool temporal = false;             ///< i64 that are times
-  bool nullable = false;             ///< values may be missing
-  int32_t first_leaf = 0;            ///< its columns in the file: nested ones have several
+  bool list = false;                  ///< lists of numbers
+  bool temporal = false;              ///< i64 that are times
+  bool nullable = false;              ///< values may be missing
+  int32_t first_leaf = 0;             ///< its columns in the file: nested ones have several
   int32_t leaf_count = 1;
 };
 
@@ -34,8 +34,8 @@ struct ParquetChunk {
   int64_t offset = 0;      ///< of its first page
   int64_t compressed = 0;  ///< bytes in the file
   int64_t uncompressed = 0;
-  int64_t nulls = -1;   ///< missing values, as the statistics say; -1: they do not
-  int64_t values = 0;   ///< of a list column: elements, and one for each list that is empty or missing
+  int64_t nulls = -1;  ///< missing values, as the statistics say; -1: they do not
+  int64_t values = 0;  ///< of a list column: elements, and one for each list that is empty or missing
 };
 
 struct ParquetRowGroup {

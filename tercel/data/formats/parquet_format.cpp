@@ -1,5 +1,6 @@
 #include "tercel/data/formats/parquet_format.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -19,6 +20,58 @@ constexpr int64_t kSmallestFile = 12;
 // Headers of pages, and what the metadata says of a column of a row group.
 constexpr int64_t kColumnBytes = 2048;
 
+/** Row groups, codecs and encodings of files, of all their columns together. */
+struct ParquetTotals {
+  int64_t row_groups = 0, least_rows = std::numeric_limits<int64_t>::max(), most_rows = 0, uncompressed = 0;
+  uint32_t codecs = 0, encodings = 0;  // bit i: codec or encoding i occurs
+
+  void add(const ParquetFooter& footer) {
+    for (const ParquetRowGroup& group : footer.row_groups) {
+      ++row_groups;
+      least_rows = std::min(least_rows, group.rows);
+      most_rows = std::max(most_rows, group.rows);
+      uncompressed += group.uncompressed_bytes();
+      for (const ParquetChunk& chunk : group.chunks) {
+        codecs |= uint32_t{1} << chunk.codec;
+        encodings |= chunk.encodings;
+      }
+    }
+  }
+  void append_to(std::vector<FileFact>& facts) const {
+    facts.push_back({"row_groups", {str_cat({row_groups})}});
+    if (row_groups == 0) return;
+    const std::string rows = least_rows == most_rows ? str_cat({most_rows}) : str_cat({least_rows, " to ", most_rows});
+    facts.push_back({"rows_of_row_groups", {rows}});
+    facts.push_back({"uncompressed_bytes", {str_cat({uncompressed})}});
+    std::string names;
+    for (uint8_t codec = 0; codec < 32; ++codec)
+      if ((codecs >> codec & 1) != 0) names += (names.empty() ? "" : ", ") + parquet_codec_name(codec);
+    facts.push_back({"codecs", {names}});
+    facts.push_back({"encodings", {parquet_encoding_names(encodings)}});
+  }
+};
+
+/** "name: list<int64>, may be missing". */
+FileFact columns_of(const ParquetFooter& footer) {
+  FileFact fact{"columns", {}, true};
+  for (const ParquetColumnInfo& column : footer.columns)
+    fact.values.push_back(
+        str_cat({printable(column.name), ": ", column.type, column.nullable ? ", may be missing" : ""}));
+  return fact;
+}
+
+std::vector<FileFact> describe_parquet_file(const std::string& path) {
+  const std::unique_ptr<RandomAccessFile> file = open_data_file(path);
+  const ParquetFooter footer = read_parquet_footer(*file);
+  std::vector<FileFact> facts{{"rows", {str_cat({footer.rows})}}, {"bytes", {str_cat({file->size()})}}};
+  facts.push_back({"created_by", {footer.created_by}});
+  ParquetTotals totals;
+  totals.add(footer);
+  totals.append_to(facts);
+  facts.push_back(columns_of(footer));
+  return facts;
+}
+
 class ParquetFormat final : public DatasetFormat {
  public:
   ParquetFormat() = default;
@@ -32,15 +85,15 @@ class ParquetFormat final : public DatasetFormat {
   void check_sizes(const Dataset& dataset) const override {
     check();
     static_cast<void>(ParquetLayout::of(dataset.schema, options_));
-    for (const DataPart* part : {&dataset.train, &dataset.test})
-      for (const DataFile& file : part->files)
+    for (const auto& [part_name, part] : dataset.parts())
+      for (const DataFile& file : part.files)
         TERCEL_CHECK(file.bytes >= kSmallestFile, DataError, printable(dataset.path_of(file)),
                      ": expected a Parquet file, at least ", kSmallestFile, " bytes, found ", file.bytes);
   }
 
   int64_t estimate_bytes(const Schema& schema, int64_t rows) const override {
-    const int64_t columns = schema.label_dim + schema.dense_dim + 2 * schema.slot_num() +
-                            static_cast<int64_t>(schema.columns.size());
+    const int64_t columns =
+        schema.label_dim + schema.dense_dim + 2 * schema.slot_num() + static_cast<int64_t>(schema.columns.size());
     int64_t weights = 0;
     for (const Slot& slot : schema.slots) weights += slot.weighted ? 4 * slot.hotness : 0;
     const int64_t row_bytes = 4 * (schema.label_dim + schema.dense_dim) + 8 * schema.max_nnz() + weights +
@@ -53,6 +106,20 @@ class ParquetFormat final : public DatasetFormat {
     return sum;
   }
 
+  std::vector<FileFact> describe_part(const Dataset& dataset, const DataPart& part) const override {
+    ParquetTotals totals;
+    FileFact columns;
+    for (const DataFile& file : part.files) {
+      const ParquetFooter footer = read_parquet_footer(*open_data_file(dataset.path_of(file)));
+      totals.add(footer);
+      if (columns.values.empty()) columns = columns_of(footer);
+    }
+    std::vector<FileFact> facts;
+    totals.append_to(facts);
+    facts.push_back(std::move(columns));
+    return facts;
+  }
+
   std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart& part,
                                      const SourceOptions& options) const override {
     check();
@@ -62,11 +129,13 @@ class ParquetFormat final : public DatasetFormat {
   std::unique_ptr<DatasetWriter> create_writer(const Schema& schema, const WriterOptions& options) const override {
     check();
     schema.check(name());
+    const bool named = !options_.keys.empty();
     for (const Slot& slot : schema.slots)
-      TERCEL_CHECK(
-          slot.size == 0 || static_cast<uint64_t>(slot.first_key + slot.size - 1) <= max_key(options_.key_type),
-          ConfigError, name(), ": slot '", printable(slot.name), "': expected keys up to ", max_key(options_.key_type),
-          ", which fit in ", to_string(options_.key_type), ", found keys up to ", slot.first_key + slot.size - 1);
+      TERCEL_CHECK(named || slot.size == 0 ||
+                       static_cast<uint64_t>(slot.first_key + slot.size - 1) <= max_key(options_.key_type),
+                   ConfigError, name(), ": slot '", printable(slot.name), "': expected keys up to ",
+                   max_key(options_.key_type), ", which fit in ", to_string(options_.key_type), ", found keys up to ",
+                   slot.first_key + slot.size - 1);
     return std::make_unique<ParquetWriter>(schema, options_, options);
   }
 
@@ -88,13 +157,17 @@ std::shared_ptr<const DatasetFormat> parquet_format(const ParquetOptions& option
 }
 
 FormatEntry parquet_entry() {
-  return {"parquet", "Parquet files of other tools, which stay as they are and get a description",
-          "--train 'train/*.parquet' --test test --label click --dense age,hours --categorical user,item,genres "
+  return {"parquet",
+          "Parquet files of other tools, which stay as they are and get a description",
+          "train/part-0.parquet train/part-1.parquet data --test test --label click --dense age,hours --categorical "
+          "user,item,genres "
           "--slot-size-array 1000,500,20",
           []() -> std::unique_ptr<DatasetFormat> { return std::make_unique<ParquetFormat>(); },
           []() -> std::unique_ptr<FilesSpec> {
             return std::make_unique<SpecOf<ParquetSpec, &dataset_from_parquet_files>>();
-          }};
+          },
+          &describe_parquet_file,
+          ".parquet"};
 }
 
 }  // namespace tercel::data

@@ -1,5 +1,5 @@
-// Parquet files: columns of labels, dense values and keys, as HugeCTR reads them, and as pandas, polars, DuckDB or Spark
-// write them.
+// Parquet files: columns of labels, dense values and keys, as HugeCTR reads them, and as pandas, polars, DuckDB or
+// Spark write them.
 //
 // docs/formats/parquet.md says which columns are read as what.
 #pragma once
@@ -97,9 +97,9 @@ struct ParquetOptions {
         Field{"fill_null_dense", &ParquetOptions::fill_null_dense,
               "read in place of missing labels and dense values; none: they are errors"},
         Field{"fill_null_key", &ParquetOptions::fill_null_key, "read in place of missing keys; none: see missing_keys"},
-        Field{"labels", &ParquetOptions::labels, "columns of labels; none: as they are written"},
-        Field{"dense", &ParquetOptions::dense, "columns of dense values; none: as they are written"},
-        Field{"keys", &ParquetOptions::keys, "columns of keys; none: as they are written"});
+        Field{"label_columns", &ParquetOptions::labels, "columns of labels; none: as they are written"},
+        Field{"dense_columns", &ParquetOptions::dense, "columns of dense values; none: as they are written"},
+        Field{"key_columns", &ParquetOptions::keys, "columns of keys; none: as they are written"});
   }
   friend bool operator==(const ParquetOptions&, const ParquetOptions&) = default;
 };
@@ -110,6 +110,7 @@ TERCEL_API std::shared_ptr<const DatasetFormat> parquet_format(const ParquetOpti
 /** Parquet files of other tools: which columns are what. */
 struct ParquetSpec {
   std::vector<std::string> train;  // files, patterns, folders, or HugeCTR file lists (.txt)
+  std::vector<std::string> valid;
   std::vector<std::string> test;
   std::string metadata;  // NVTabular's _metadata.json; empty: the one beside the first file, unless columns are named
   bool by_name = false;
@@ -127,6 +128,7 @@ struct ParquetSpec {
     return std::tuple(
         Field{"train", &ParquetSpec::train,
               "files of the train part, in order; also patterns, folders, and HugeCTR file lists (.txt)", required()},
+        Field{"valid", &ParquetSpec::valid, "the same of the validation part, may be empty"},
         Field{"test", &ParquetSpec::test, "the same of the test part, may be empty"},
         Field{"metadata", &ParquetSpec::metadata,
               "_metadata.json of the train part; empty: the one beside its first file, unless columns are named"},

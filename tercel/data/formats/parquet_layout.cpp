@@ -71,9 +71,9 @@ ParquetLayout ParquetLayout::of(const Schema& schema, const ParquetOptions& opti
     TERCEL_CHECK(found == expected, ConfigError, kOwner, ": option '", what, "': expected ", expected,
                  " in all, as the schema says, found ", found);
   };
-  check("labels", total_width(layout.labels), schema.label_dim);
-  check("dense", total_width(layout.dense), schema.dense_dim);
-  check("keys", static_cast<int64_t>(layout.keys.size()), schema.slot_num());
+  check("label_columns", total_width(layout.labels), schema.label_dim);
+  check("dense_columns", total_width(layout.dense), schema.dense_dim);
+  check("key_columns", static_cast<int64_t>(layout.keys.size()), schema.slot_num());
   for (const auto* columns : {&layout.labels, &layout.dense})
     for (const ParquetValues& column : *columns)
       TERCEL_CHECK(column.list || column.width == 1, ConfigError, kOwner, ": column '", printable(column.name),
@@ -107,8 +107,8 @@ std::vector<int64_t> ParquetLayout::offsets() const {
 void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) const {
   const auto find = [&](const std::string& name) -> const ParquetColumnInfo& {
     const ParquetColumnInfo* column = footer.find(name, file);
-    TERCEL_CHECK(column, DataError, file, ": expected a column '", printable(name), "', as the description says, found ",
-                 "none");
+    TERCEL_CHECK(column, DataError, file, ": expected a column '", printable(name),
+                 "', as the description says, found ", "none");
     return *column;
   };
   const auto refuse = [&](const std::string& name, std::string_view expected, const ParquetColumnInfo& found) {

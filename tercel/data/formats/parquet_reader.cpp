@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "tercel/data/formats/parquet_reader_impl.h"
@@ -34,6 +35,15 @@ std::vector<int32_t> leaves_of(const ColumnPlan& plan, const ParquetFooter& foot
   return leaves;
 }
 
+int64_t largest_allocation(const ParquetRowGroup& group) {
+  constexpr int64_t kLeast = int64_t{1} << 20, kMost = int64_t{1} << 40;
+  // Buffers grow by doubling; levels and values of a column are separate ones.
+  int64_t largest = kLeast;
+  for (const ParquetChunk& chunk : group.chunks)
+    largest = std::max({largest, 4 * chunk.uncompressed, 4 * chunk.compressed, 16 * std::min(chunk.values, kMost)});
+  return largest;
+}
+
 RowGroupStream::RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves,
                                const Place& place, int64_t batch_rows)
     : plan_(plan),
@@ -43,9 +53,9 @@ RowGroupStream::RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, co
       source_(*file_) {
   const ArrowApi& api = arrow_api(owner_);
   ArrowFailure failure{};
-  const ArrowCode code =
-      api.read_row_group(handle.get(*file_), &source_.input(), place.group, leaves.data(),
-                         static_cast<int32_t>(leaves.size()), batch_rows, stream_.out(), &failure);
+  const ArrowCode code = api.read_row_group(handle.get(*file_), &source_.input(), place.group, leaves.data(),
+                                            static_cast<int32_t>(leaves.size()), batch_rows, place.largest_allocation,
+                                            stream_.out(), &failure);
   source_.rethrow();
   check_arrow(code, failure, owner_);
   ArrowOwned<ArrowSchema> schema;

@@ -36,14 +36,18 @@ class ParquetHandle {
 /** The leaf columns that a plan needs of a file, for RowGroupStream. */
 std::vector<int32_t> leaves_of(const ColumnPlan& plan, const ParquetFooter& footer, std::string_view file);
 
+/** The most bytes that decoding a row group may need at once, as the sizes in its metadata say. */
+int64_t largest_allocation(const ParquetRowGroup& group);
+
 /** A row group, decoded piece by piece. */
 class RowGroupStream {
  public:
   struct Place {
-    size_t file = 0;       // for messages
-    int32_t group = 0;     // in the file
+    size_t file = 0;        // for messages
+    int32_t group = 0;      // in the file
     int64_t first_row = 0;  // of the group, in the file
     int64_t rows = 0;
+    int64_t largest_allocation = 0;  // see largest_allocation()
   };
 
   /** Opens the file again. Handle and plan must outlive it. */

@@ -16,7 +16,8 @@ constexpr int64_t kWindowBytes = int64_t{8} << 20;
 constexpr int64_t kMaxWindowBytes = int64_t{256} << 20;
 constexpr int64_t kPieceBytes = int64_t{16} << 20;
 constexpr int64_t kHeapBytes = int64_t{512} << 20;
-// Of a batch of Arrow: its columns stay in the second cache while they are decoded, and are long enough to be copied fast.
+// Of a batch of Arrow: its columns stay in the second cache while they are decoded, and are long enough to be copied
+// fast.
 constexpr int64_t kBatchRows = int64_t{1} << 16;
 
 }  // namespace
@@ -31,8 +32,8 @@ ParquetSource::ParquetSource(const ParquetOptions& parquet, const Dataset& datas
   for (const std::string& name : options.columns) {
     const auto column = std::find_if(layout_.columns.begin(), layout_.columns.end(),
                                      [&](const Column& known) { return known.name == name; });
-    TERCEL_CHECK(column != layout_.columns.end(), ConfigError, "parquet: expected one of the ",
-                 layout_.columns.size(), " further columns of the dataset's description, found '", printable(name), "'");
+    TERCEL_CHECK(column != layout_.columns.end(), ConfigError, "parquet: expected one of the ", layout_.columns.size(),
+                 " further columns of the dataset's description, found '", printable(name), "'");
     plan_.columns.push_back({name, column->type});
     shape.columns.push_back({name, column->type == ColumnType::I64 ? kInt64 : kFloat32});
   }
@@ -42,9 +43,8 @@ ParquetSource::ParquetSource(const ParquetOptions& parquet, const Dataset& datas
   std::vector<std::string> paths;
   for (size_t f = 0; f < files_.count(); ++f) paths.push_back(files_[f].path);
   constexpr uint64_t kAnyKey = std::numeric_limits<uint64_t>::max();
-  assembler_ = std::make_unique<RowAssembler>(
-      RowRules(dataset.schema, options.binary_labels, kAnyKey, options.inputs), std::move(shape), plan_.names(),
-      layout_.offsets(), std::move(paths));
+  assembler_ = std::make_unique<RowAssembler>(RowRules(dataset.schema, options.binary_labels, kAnyKey, options.inputs),
+                                              std::move(shape), plan_.names(), layout_.offsets(), std::move(paths));
   if (jumps_) {
     kept_.resize(groups_.size());
     spool_ = std::make_unique<Spool>(kHeapBytes);
@@ -66,7 +66,7 @@ void ParquetSource::open_files(const Dataset& dataset, const DataPart& part) {
       const ParquetRowGroup& group = footer.row_groups[g];
       if (group.rows == 0) continue;
       groups_.push_back({index, static_cast<int32_t>(g), files_[index].first_row + group.first_row, group.first_row,
-                         group.rows, decoded_row_bytes(plan_, footer, group, name)});
+                         group.rows, decoded_row_bytes(plan_, footer, group, name), largest_allocation(group)});
       uniform_ = uniform_ && is_uniform(footer, group, name);
     }
   }
@@ -125,7 +125,7 @@ RowWindows ParquetSource::windows() const {
 }
 
 std::unique_ptr<RowGroupStream> ParquetSource::open_group(const Group& group, int64_t batch_rows) const {
-  const RowGroupStream::Place place{group.file, group.number, group.row_in_file, group.rows};
+  const RowGroupStream::Place place{group.file, group.number, group.row_in_file, group.rows, group.largest_allocation};
   return std::make_unique<RowGroupStream>(*handles_[group.file], plan_, leaves_[group.file], place, batch_rows);
 }
 

@@ -1,12 +1,12 @@
 // Parquet files as a source of rows. Private.
 //
 // Note [Windows of row groups]
-// In the order of the files, a window is a row group, or several small ones; each is decoded by the worker that prepares
-// it, so that several are decoded at once. A row group that would take more than kMaxWindowBytes is cut into windows of
-// kPieceBytes, which the reading thread decodes one after the other, since a position inside a row group can only be
-// reached from its start.
-// In random order each window has rows of many row groups. So each row group is decoded once, when it is first needed,
-// and kept: in memory, and beyond kHeapBytes in a file without a name in TMPDIR. Its pages are the system's to write out.
+// In the order of the files, a window is a row group, or several small ones; each is decoded by the worker that
+// prepares it, so that several are decoded at once. A row group that would take more than kMaxWindowBytes is cut into
+// windows of kPieceBytes, which the reading thread decodes one after the other, since a position inside a row group can
+// only be reached from its start. In random order each window has rows of many row groups. So each row group is decoded
+// once, when it is first needed, and kept: in memory, and beyond kHeapBytes in a file without a name in TMPDIR. Its
+// pages are the system's to write out.
 #pragma once
 
 #include <exception>
@@ -44,6 +44,7 @@ class ParquetSource final : public RecordSource {
     int64_t row_in_file = 0;  // its first
     int64_t rows = 0;
     int64_t row_bytes = 0;  // decoded
+    int64_t largest_allocation = 0;
   };
   /** Rows of a window, or why they are not there. */
   struct Part {

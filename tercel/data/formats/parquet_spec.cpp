@@ -150,8 +150,9 @@ class Describer {
   Dataset describe() {
     check_options(spec_, kOwner);
     check_fills();
-    const Files train = files_of(spec_.train), test = files_of(spec_.test);
+    const Files train = files_of(spec_.train), valid = files_of(spec_.valid), test = files_of(spec_.test);
     train_ = open_all(train);
+    valid_ = open_all(valid);
     test_ = open_all(test);
     const ColumnChoice choice = choose();
     check_choice(choice);
@@ -166,12 +167,13 @@ class Describer {
     options_.fill_null_dense = spec_.fill_null_dense;
     options_.fill_null_key = spec_.fill_null_key;
     const ParquetLayout layout = ParquetLayout::of(dataset_.schema, options_);
-    for (const std::vector<OpenFile>* files : {&train_, &test_})
+    for (const std::vector<OpenFile>* files : {&train_, &valid_, &test_})
       for (const OpenFile& file : *files) layout.check(file.footer, file.name);
     set_hotness(layout);
     dataset_.schema.check(kOwner);
     dataset_.format = parquet_format(options_);
     dataset_.train = part_of(train, train_);
+    dataset_.valid = part_of(valid, valid_);
     dataset_.test = part_of(test, test_);
     return std::move(dataset_);
   }
@@ -215,13 +217,15 @@ class Describer {
     train.check_files(train_);
     ColumnChoice choice = train.choose(train_.front());
     TERCEL_CHECK(!choice.labels.empty(), DataError, printable(path), ": labels: expected at least one, found none");
-    if (test_.empty()) return choice;
-    const std::string test_path = join_path(parent_path(test_.front().path), kMetadataFile);
-    if (!exists(test_path) || test_path == path) return choice;
-    const MetadataReader test(test_path, spec_.by_name);
-    test.check_files(test_);
-    TERCEL_CHECK(test.choose(test_.front()) == choice, DataError, printable(test_path),
-                 ": expected the same columns as ", printable(path), " has, found others");
+    for (const std::vector<OpenFile>* files : {&valid_, &test_}) {
+      if (files->empty()) continue;
+      const std::string other_path = join_path(parent_path(files->front().path), kMetadataFile);
+      if (!exists(other_path) || other_path == path) continue;
+      const MetadataReader other(other_path, spec_.by_name);
+      other.check_files(*files);
+      TERCEL_CHECK(other.choose(files->front()) == choice, DataError, printable(other_path),
+                   ": expected the same columns as ", printable(path), " has, found others");
+    }
     return choice;
   }
 
@@ -250,15 +254,16 @@ class Describer {
   }
 
   [[noreturn]] void refuse(const ParquetColumnInfo& column, std::string_view expected) const {
-    throw_error<ConfigError>({train_.front().name, ": column '", printable(column.name), "': expected ", expected,
-                              ", found ", column.type});
+    throw_error<ConfigError>(
+        {train_.front().name, ": column '", printable(column.name), "': expected ", expected, ", found ", column.type});
   }
 
   ParquetValues values_of(const std::string& name) const {
     const ParquetColumnInfo& column = find(name);
     if (!column.number || column.temporal) refuse(column, "numbers, or lists of numbers");
     if (!spec_.integers && !is_float(*column.number))
-      refuse(column, "float or double (integers and bools are taken as labels and dense values with option 'integers')");
+      refuse(column,
+             "float or double (integers and bools are taken as labels and dense values with option 'integers')");
     ParquetValues values{name, *column.number, column.list, 1};
     if (!column.list) return values;
     // Lists of different lengths are found when they are read.
@@ -306,13 +311,14 @@ class Describer {
     dataset_.schema.columns.push_back({name, is_float(*column.number) ? ColumnType::F32 : ColumnType::I64});
   }
 
-  // HugeCTR's rule: the keys of slot i are offset by the sum of the sizes before it; a size of 0 gives a slot the keys of
-  // the next one that has a size. Slots behind the end of the array are not offset.
+  // HugeCTR's rule: the keys of slot i are offset by the sum of the sizes before it; a size of 0 gives a slot the keys
+  // of the next one that has a size. Slots behind the end of the array are not offset.
   void set_sizes() {
     const std::vector<int64_t>& sizes = spec_.slot_size_array;
     std::vector<Slot>& slots = dataset_.schema.slots;
-    TERCEL_CHECK(sizes.size() <= slots.size(), ConfigError, "[", kOwner, "] option 'slot_size_array': expected at most ",
-                 slots.size(), " sizes, one for each slot, found ", sizes.size());
+    TERCEL_CHECK(sizes.size() <= slots.size(), ConfigError, "[", kOwner,
+                 "] option 'slot_size_array': expected at most ", slots.size(), " sizes, one for each slot, found ",
+                 sizes.size());
     int64_t sum = 0;
     for (size_t s = 0; s < sizes.size(); ++s) {
       const auto next = std::find_if(sizes.begin() + static_cast<std::ptrdiff_t>(s), sizes.end(),
@@ -344,7 +350,7 @@ class Describer {
     }
     if (places.empty()) return;
     lists.missing_is_empty = true;
-    for (const std::vector<OpenFile>* files : {&train_, &test_})
+    for (const std::vector<OpenFile>* files : {&train_, &valid_, &test_})
       for (const OpenFile& file : *files) count_keys(file, lists, places);
   }
 
@@ -355,8 +361,9 @@ class Describer {
     const std::vector<int32_t> leaves = leaves_of(plan, file.footer, file.name);
     for (size_t g = 0; g < file.footer.row_groups.size(); ++g) {
       const ParquetRowGroup& group = file.footer.row_groups[g];
-      RowGroupStream stream(handle, plan, leaves, {0, static_cast<int32_t>(g), group.first_row, group.rows},
-                            kBatchRows);
+      const RowGroupStream::Place place{0, static_cast<int32_t>(g), group.first_row, group.rows,
+                                        largest_allocation(group)};
+      RowGroupStream stream(handle, plan, leaves, place, kBatchRows);
       for (DecodedRows rows; stream.next(rows);)
         for (size_t i = 0; i < places.size(); ++i)
           for (int64_t row = 0; row < rows.rows; ++row) {
@@ -367,7 +374,7 @@ class Describer {
   }
 
   const ParquetSpec& spec_;
-  std::vector<OpenFile> train_, test_;
+  std::vector<OpenFile> train_, valid_, test_;
   ParquetOptions options_;
   Dataset dataset_;
 };

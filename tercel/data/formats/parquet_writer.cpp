@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "tercel/data/formats/parquet_writer_impl.h"
@@ -7,6 +9,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/half.h"
 #include "tercel/util/json_impl.h"
 
 namespace tercel::data {
@@ -60,8 +63,8 @@ ArrowSchema make_field(std::string format, std::string name, bool nullable, std:
   return field;
 }
 
-ArrowArray make_array(int64_t length, int64_t nulls, std::vector<const void*> buffers,
-                      std::shared_ptr<const void> data, std::vector<ArrowArray> children = {}) {
+ArrowArray make_array(int64_t length, int64_t nulls, std::vector<const void*> buffers, std::shared_ptr<const void> data,
+                      std::vector<ArrowArray> children = {}) {
   auto node = std::make_unique<Node<ArrowArray>>();
   node->buffers = std::move(buffers);
   node->children = std::move(children);
@@ -76,11 +79,65 @@ ArrowArray make_array(int64_t length, int64_t nulls, std::vector<const void*> bu
 }
 
 const char* format_of(ElementType type) {
-  switch (type) {
-    case ElementType::U32: return "I";
-    case ElementType::I64: return "l";
-    default: return "f";
+  constexpr const char* kFormats[] = {"b", "c", "s", "i", "l", "C", "S", "I", "L", "e", "f", "g"};
+  return kFormats[static_cast<size_t>(type)];
+}
+
+/** Bytes of an element; those of bools are packed when they are written. */
+size_t bytes_of(ElementType type) {
+  constexpr size_t kBytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8};
+  return kBytes[static_cast<size_t>(type)];
+}
+
+struct IntegerRange {
+  int64_t least;
+  uint64_t most;
+};
+
+IntegerRange range_of(ElementType type) {
+  const size_t bits = 8 * bytes_of(type);
+  if (type == ElementType::Bool) return {0, 1};
+  if (type >= ElementType::U8) return {0, std::numeric_limits<uint64_t>::max() >> (64 - bits)};
+  const uint64_t most = std::numeric_limits<uint64_t>::max() >> (65 - bits);
+  return {-static_cast<int64_t>(most) - 1, most};
+}
+
+/** Whether a key, a number of 64 bits, is one of the type; those of the types of 64 bits may have any bits. */
+bool holds(ElementType type, int64_t key) {
+  if (bytes_of(type) == 8) return true;
+  const IntegerRange range = range_of(type);
+  return key >= range.least && (key < 0 || static_cast<uint64_t>(key) <= range.most);
+}
+
+/** Appends a value as an element of the type; false if it is none. */
+bool append_value(ElementType type, float value, std::vector<uint8_t>& out) {
+  const auto put = [&](const auto& element) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&element);
+    out.insert(out.end(), bytes, bytes + sizeof(element));
+    return true;
+  };
+  if (type == ElementType::F32) return put(value);
+  if (type == ElementType::F64) return put(static_cast<double>(value));
+  if (type == ElementType::F16) {
+    const Half half(value);
+    return static_cast<float>(half) == value && put(half);
   }
+  const IntegerRange range = range_of(type);
+  const auto wide = static_cast<double>(value);
+  // 2^63 and 2^64 themselves are out of range, and are what the largest numbers of these types are as doubles.
+  if (std::trunc(wide) != wide || wide < static_cast<double>(range.least) || wide >= std::ldexp(1.0, 64)) return false;
+  const auto integer = wide < 0 ? static_cast<uint64_t>(static_cast<int64_t>(wide)) : static_cast<uint64_t>(wide);
+  if (wide >= 0 && integer > range.most) return false;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&integer);
+  out.insert(out.end(), bytes, bytes + bytes_of(type));
+  return true;
+}
+
+/** Bytes of 0 and 1 as bits. */
+std::vector<uint8_t> packed(const std::vector<uint8_t>& bools) {
+  std::vector<uint8_t> bits((bools.size() + 7) / 8, 0);
+  for (size_t i = 0; i < bools.size(); ++i) bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | bools[i] << i % 8);
+  return bits;
 }
 
 Json columns_json(const std::vector<ParquetValues>& columns, int64_t first) {
@@ -107,15 +164,21 @@ struct ParquetWriter::Columns {
 
   int64_t rows = 0;
   int64_t most_keys = 0;  // of a slot
-  std::vector<std::vector<float>> floats;
+  struct Values {
+    std::vector<uint8_t> bytes;  // elements of the column's type
+    std::vector<int32_t> offsets{0};
+  };
+  std::vector<Values> values;  // of labels, then of dense values
   std::vector<Keys> keys;
   std::vector<Further> further;
 };
 
 ParquetWriter::ParquetWriter(const Schema& schema, const ParquetOptions& parquet, const WriterOptions& options)
     : RecordWriter({kOwner, ".parquet", /*full_slots=*/false, /*file_list=*/true},
-                   RowRules(schema, options.binary_labels, max_key(parquet.key_type)), options),
-      layout_(ParquetLayout::written(schema, parquet.key_type)),
+                   RowRules(schema, options.binary_labels,
+                            parquet.keys.empty() ? max_key(parquet.key_type) : std::numeric_limits<uint64_t>::max()),
+                   options),
+      layout_(ParquetLayout::of(schema, parquet)),
       parquet_(parquet),
       folder_(options.folder),
       prefix_(options.prefix),
@@ -134,11 +197,8 @@ ParquetWriter::ParquetWriter(const Schema& schema, const ParquetOptions& parquet
   TERCEL_CHECK(twice == names.end(), ConfigError, kOwner,
                ": expected different names of labels, dense values, slots and columns, found '", printable(*twice),
                "' twice");
-  for (const auto* values : {&parquet.labels, &parquet.dense})
-    TERCEL_CHECK(values->empty(), ConfigError, kOwner, ": expected no options 'labels', 'dense' and 'keys', which ",
-                 "describe files of other tools, for files that are written");
-  TERCEL_CHECK(parquet.keys.empty(), ConfigError, kOwner, ": expected no option 'keys', which describes files of ",
-               "other tools, for files that are written");
+  values_ = layout_.labels;
+  values_.insert(values_.end(), layout_.dense.begin(), layout_.dense.end());
 }
 
 ParquetWriter::~ParquetWriter() { close_writer(); }
@@ -159,22 +219,25 @@ int32_t ParquetWriter::write_bytes(void* context, const void* data, int64_t byte
   }
 }
 
-void ParquetWriter::begin_file(RecordFile& file, int64_t /*expected_rows*/) {
+void ParquetWriter::clear_columns() {
   *columns_ = Columns();
-  columns_->floats.resize(layout_.labels.size() + layout_.dense.size());
+  columns_->values.resize(values_.size());
   columns_->keys.resize(layout_.keys.size());
   columns_->further.resize(layout_.columns.size());
+}
+
+void ParquetWriter::begin_file(RecordFile& file, int64_t /*expected_rows*/) {
+  clear_columns();
   std::vector<ArrowSchema> fields;
-  for (const auto* values : {&layout_.labels, &layout_.dense})
-    for (const ParquetValues& column : *values) fields.push_back(make_field("f", column.name, false));
-  const auto add = [&](const std::string& name, const char* format, bool list) {
-    if (!list) return fields.push_back(make_field(format, name, true));
+  const auto add = [&](const std::string& name, const char* format, bool list, bool nullable) {
+    if (!list) return fields.push_back(make_field(format, name, nullable));
     std::vector<ArrowSchema> element{make_field(format, "element", false)};
     fields.push_back(make_field("+l", name, false, std::move(element)));
   };
+  for (const ParquetValues& column : values_) add(column.name, format_of(column.type), column.list, false);
   for (const ParquetKeys& column : layout_.keys) {
-    add(column.name, format_of(column.type), column.list);
-    if (!column.weights.empty()) add(column.weights, "f", column.list);
+    add(column.name, format_of(column.type), column.list, true);
+    if (!column.weights.empty()) add(column.weights, "f", column.list, true);
   }
   for (const Column& column : layout_.columns)
     fields.push_back(make_field(column.type == ColumnType::I64 ? "l" : "f", column.name, false));
@@ -191,6 +254,33 @@ void ParquetWriter::begin_file(RecordFile& file, int64_t /*expected_rows*/) {
 }
 
 void ParquetWriter::check_row(const RowView& row) {
+  row_values_.resize(values_.size());
+  int64_t at = 0;
+  for (size_t c = 0; c < values_.size(); ++c) {
+    row_values_[c].clear();
+    for (int64_t k = 0; k < values_[c].width; ++k, ++at) {
+      const float value = at < schema().label_dim ? row.labels[at] : row.dense[at - schema().label_dim];
+      if (!append_value(values_[c].type, value, row_values_[c]))
+        fail_row(str_cat({"a value of type ", parquet_type_text(values_[c].type, false), " in column '",
+                          printable(values_[c].name), "'"}),
+                 format_double(value));
+    }
+  }
+  const int64_t* keys = row.keys;
+  for (size_t s = 0; s < layout_.keys.size(); ++s) {
+    const ParquetKeys& layout = layout_.keys[s];
+    const int64_t count = row.count(s, schema().slots[s].hotness);
+    const bool may_be_missing = parquet_.missing_keys == MissingKeys::Empty && parquet_.fill_null_key.empty();
+    if (!layout.list && count != 1 && !(count == 0 && may_be_missing))
+      fail_row(str_cat({may_be_missing ? "at most " : "", "one key in column '", printable(layout.name),
+                        "', which has no lists"}),
+               str_cat({count}));
+    for (int64_t k = 0; k < count; ++k, ++keys)
+      if (!holds(layout.type, *keys - layout.offset))
+        fail_row(str_cat({"a key of type ", parquet_type_text(layout.type, false), " in column '",
+                          printable(layout.name), "'"}),
+                 str_cat({*keys - layout.offset}));
+  }
   for (size_t c = 0; c < layout_.columns.size(); ++c) {
     if (layout_.columns[c].type == ColumnType::I64) continue;
     const float value = static_cast<const float*>(row.columns[c])[row.index];
@@ -202,9 +292,12 @@ void ParquetWriter::check_row(const RowView& row) {
 
 void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
   Columns& columns = *columns_;
-  auto values = columns.floats.begin();
-  for (size_t i = 0; i < layout_.labels.size(); ++i) (values++)->push_back(row.labels[i]);
-  for (size_t i = 0; i < layout_.dense.size(); ++i) (values++)->push_back(row.dense[i]);
+  for (size_t c = 0; c < values_.size(); ++c) {
+    Columns::Values& to = columns.values[c];
+    to.bytes.insert(to.bytes.end(), row_values_[c].begin(), row_values_[c].end());
+    to.offsets.push_back(static_cast<int32_t>(to.bytes.size() / bytes_of(values_[c].type)));
+    columns.most_keys = std::max<int64_t>(columns.most_keys, to.offsets.back());
+  }
   const auto bit_of_row = static_cast<size_t>(columns.rows);
   int64_t key = 0;
   for (size_t s = 0; s < layout_.keys.size(); ++s) {
@@ -218,7 +311,7 @@ void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
       if (!missing) to.valid.back() = static_cast<uint8_t>(to.valid.back() | 1u << bit_of_row % 8);
       to.missing += missing ? 1 : 0;
     }
-    const size_t width = layout.type == ElementType::U32 ? 4 : 8;
+    const size_t width = bytes_of(layout.type);
     const size_t begin = to.bytes.size();
     const auto stored = missing ? size_t{1} : static_cast<size_t>(count);
     to.bytes.resize(begin + stored * width);
@@ -245,23 +338,30 @@ void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
 }
 
 void ParquetWriter::write_group() {
+  for (size_t c = 0; c < values_.size(); ++c)
+    if (values_[c].type == ElementType::Bool) columns_->values[c].bytes = packed(columns_->values[c].bytes);
   const auto data = std::make_shared<const Columns>(std::move(*columns_));
-  *columns_ = Columns();
-  columns_->floats.resize(data->floats.size());
-  columns_->keys.resize(data->keys.size());
-  columns_->further.resize(data->further.size());
+  clear_columns();
   const int64_t rows = data->rows;
   std::vector<ArrowArray> arrays;
-  for (const std::vector<float>& values : data->floats)
-    arrays.push_back(make_array(rows, 0, {nullptr, values.data()}, data));
+  const auto add_list = [&](const std::vector<int32_t>& offsets, const void* elements) {
+    std::vector<ArrowArray> child{make_array(offsets.back(), 0, {nullptr, elements}, data)};
+    arrays.push_back(make_array(rows, 0, {nullptr, offsets.data()}, data, std::move(child)));
+  };
+  for (size_t c = 0; c < values_.size(); ++c) {
+    const Columns::Values& values = data->values[c];
+    if (values_[c].list)
+      add_list(values.offsets, values.bytes.data());
+    else
+      arrays.push_back(make_array(rows, 0, {nullptr, values.bytes.data()}, data));
+  }
   for (size_t s = 0; s < data->keys.size(); ++s) {
     const Columns::Keys& keys = data->keys[s];
     const auto add = [&](const void* values) {
       if (!layout_.keys[s].list)
         return arrays.push_back(
             make_array(rows, keys.missing, {keys.missing > 0 ? keys.valid.data() : nullptr, values}, data));
-      std::vector<ArrowArray> elements{make_array(keys.offsets.back(), 0, {nullptr, values}, data)};
-      arrays.push_back(make_array(rows, 0, {nullptr, keys.offsets.data()}, data, std::move(elements)));
+      add_list(keys.offsets, values);
     };
     add(keys.bytes.data());
     if (!layout_.keys[s].weights.empty()) add(keys.weights.data());
@@ -269,7 +369,7 @@ void ParquetWriter::write_group() {
   for (size_t c = 0; c < data->further.size(); ++c) {
     const Columns::Further& further = data->further[c];
     const void* values = layout_.columns[c].type == ColumnType::I64 ? static_cast<const void*>(further.integers.data())
-                                                                     : further.floats.data();
+                                                                    : further.floats.data();
     arrays.push_back(make_array(rows, 0, {nullptr, values}, data));
   }
   ArrowArray batch = make_array(rows, 0, {nullptr}, data, std::move(arrays));
@@ -295,9 +395,9 @@ void ParquetWriter::end_part(const DataPart& part) {
   for (const DataFile& file : part.files)
     json["file_stats"].push_back({{"file_name", file_name(file.path)}, {"num_rows", file.rows}});
   json["labels"] = columns_json(layout_.labels, 0);
-  json["conts"] = columns_json(layout_.dense, schema().label_dim);
+  json["conts"] = columns_json(layout_.dense, static_cast<int64_t>(layout_.labels.size()));
   json["cats"] = Json::array();
-  int64_t index = schema().label_dim + schema().dense_dim;
+  auto index = static_cast<int64_t>(values_.size());
   for (const ParquetKeys& column : layout_.keys) {
     json["cats"].push_back({{"col_name", column.name}, {"index", index}});
     index += column.weights.empty() ? 1 : 2;

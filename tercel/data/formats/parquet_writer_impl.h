@@ -27,18 +27,21 @@ class ParquetWriter final : public RecordWriter {
   void check_row(const RowView& row) override;
   void put_row(const RowView& row, RecordFile& file) override;
   void end_part(const DataPart& part) override;
+  void clear_columns();
   void write_group();
   void close_writer();
   static int32_t write_bytes(void* context, const void* data, int64_t bytes);
 
   ParquetLayout layout_;
+  std::vector<ParquetValues> values_;  // labels, then dense values
   ParquetOptions parquet_;
   std::string folder_, prefix_;
   const ArrowApi& api_;
   ArrowParquetWriter* writer_ = nullptr;
-  RecordFile* file_ = nullptr;  // that writer_ writes to
-  std::exception_ptr thrown_;   // by write_bytes()
-  std::unique_ptr<Columns> columns_;  // of the rows that are not written yet
+  RecordFile* file_ = nullptr;                    // that writer_ writes to
+  std::exception_ptr thrown_;                     // by write_bytes()
+  std::vector<std::vector<uint8_t>> row_values_;  // of the row that was checked, as the columns hold them
+  std::unique_ptr<Columns> columns_;              // of the rows that are not written yet
 };
 
 }  // namespace tercel::data

@@ -35,8 +35,8 @@ DataPart part_of(const RawFiles& files, const RawLayout& layout) {
 
 void RawBase::check_sizes(const Dataset& dataset) const {
   const RawLayout layout(dataset.schema, types(), false);
-  for (const DataPart* part : {&dataset.train, &dataset.test})
-    for (const DataFile& file : part->files) check_raw_size(dataset.path_of(file), file.bytes, file.rows, layout);
+  for (const auto& [part_name, part] : dataset.parts())
+    for (const DataFile& file : part.files) check_raw_size(dataset.path_of(file), file.bytes, file.rows, layout);
 }
 
 int64_t RawBase::estimate_bytes(const Schema& schema, int64_t rows) const {
@@ -57,7 +57,8 @@ std::unique_ptr<DatasetWriter> RawBase::create_writer(const Schema& schema, cons
 }
 
 void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vector<int64_t>& nnz_per_slot,
-                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& test) {
+                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& valid,
+                        const RawFiles& test) {
   const size_t slot_num = nnz_per_slot.size();
   TERCEL_CHECK(slot_size_array.empty() || slot_size_array.size() == slot_num, ConfigError, "[", types.format,
                "] option 'slot_size_array': expected none or ", slot_num, " sizes, one for each slot, found ",
@@ -74,6 +75,7 @@ void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vect
   schema.check(types.format);
   const RawLayout layout(schema, types, false);
   dataset.train = part_of(train, layout);
+  if (!valid.paths.empty()) dataset.valid = part_of(valid, layout);
   if (!test.paths.empty()) dataset.test = part_of(test, layout);
 }
 

@@ -31,8 +31,9 @@ struct RawFiles {
   std::string_view option = {};  // that gave the number
 };
 
-/** Sets schema, train and test part of a dataset of bare files, and checks them. */
+/** Sets schema and parts of a dataset of bare files, and checks them. */
 void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vector<int64_t>& nnz_per_slot,
-                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& test);
+                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& valid,
+                        const RawFiles& test);
 
 }  // namespace tercel::data

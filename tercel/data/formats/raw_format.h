@@ -44,6 +44,7 @@ TERCEL_API std::shared_ptr<const DatasetFormat> raw_format(const RawOptions& opt
 /** Properties of Raw files of other tools. */
 struct RawSpec {
   std::vector<std::string> train;  // files
+  std::vector<std::string> valid;
   std::vector<std::string> test;
   int64_t label_dim = 1;
   int64_t dense_dim = 0;
@@ -57,6 +58,7 @@ struct RawSpec {
   static constexpr auto fields() {
     return std::tuple(
         Field{"train", &RawSpec::train, "files of the train part, in order", required()},
+        Field{"valid", &RawSpec::valid, "files of the validation part, in order"},
         Field{"test", &RawSpec::test, "files of the test part, in order"},
         Field{"label_dim", &RawSpec::label_dim, "labels of a row", at_least(1), at_most(kMaxDim)},
         Field{"dense_dim", &RawSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},

@@ -48,7 +48,8 @@ Dataset dataset_from_rawasync_files(const RawAsyncSpec& spec) {
   dataset.format = rawasync_format(options);
   dataset.schema.label_dim = spec.label_dim;
   dataset.schema.dense_dim = spec.dense_dim;
-  describe_raw_files(dataset, types_of(options), spec.nnz_per_slot, spec.slot_size_array, {spec.train}, {spec.test});
+  describe_raw_files(dataset, types_of(options), spec.nnz_per_slot, spec.slot_size_array, {spec.train}, {spec.valid},
+                     {spec.test});
   return dataset;
 }
 

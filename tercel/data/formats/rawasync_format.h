@@ -40,6 +40,7 @@ TERCEL_API std::shared_ptr<const DatasetFormat> rawasync_format(const RawAsyncOp
 /** Properties of RawAsync files of other tools. */
 struct RawAsyncSpec {
   std::vector<std::string> train;  // files
+  std::vector<std::string> valid;
   std::vector<std::string> test;
   int64_t label_dim = 1;
   int64_t dense_dim = 0;
@@ -52,6 +53,7 @@ struct RawAsyncSpec {
   static constexpr auto fields() {
     return std::tuple(
         Field{"train", &RawAsyncSpec::train, "files of the train part, in order", required()},
+        Field{"valid", &RawAsyncSpec::valid, "files of the validation part, in order"},
         Field{"test", &RawAsyncSpec::test, "files of the test part, in order"},
         Field{"label_dim", &RawAsyncSpec::label_dim, "labels of a row, i32", at_least(1), at_most(kMaxDim)},
         Field{"dense_dim", &RawAsyncSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},

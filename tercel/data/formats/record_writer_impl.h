@@ -44,7 +44,7 @@ struct RowView {
   const int32_t* nnz;  // null: `hotness` keys in every slot
   const int64_t* keys;
   int64_t num_keys;
-  const float* key_weights;  // of these keys; null: all are 1
+  const float* key_weights;   // of these keys; null: all are 1
   Span<const void*> columns;  // of the block
   int64_t index;              // in the block
 

@@ -11,7 +11,7 @@ namespace {
 constexpr int kMaxDepth = 32;  // of structs and lists; the metadata of Parquet nests to 8
 
 std::string type_text(ThriftType type) {
-  constexpr std::string_view kNames[] = {"stop", "true",   "false", "byte", "i16", "i32",    "i64",
+  constexpr std::string_view kNames[] = {"stop",   "true",   "false", "byte", "i16", "i32",    "i64",
                                          "double", "binary", "list",  "set",  "map", "struct", "uuid"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? std::string(kNames[index]) : str_cat({"type ", index});
@@ -43,7 +43,8 @@ ThriftReader::FieldHeader ThriftReader::read_field(int32_t last_id, std::string_
   FieldHeader header;
   header.type = static_cast<ThriftType>(byte & 0xf);
   if (header.type == ThriftType::Stop) return header;
-  if (header.type > ThriftType::Uuid) cursor_.fail(str_cat({what, ": a field of a known type"}), type_text(header.type));
+  if (header.type > ThriftType::Uuid)
+    cursor_.fail(str_cat({what, ": a field of a known type"}), type_text(header.type));
   const int delta = byte >> 4;
   const int64_t id = delta != 0 ? last_id + delta : read_zigzag(what);
   // Ids of ours are small; a struct has each field once, in ascending order.

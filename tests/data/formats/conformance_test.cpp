@@ -24,7 +24,7 @@ using Make = std::function<Dataset(const TemporaryFolder& folder, const Schema& 
 struct FormatCase {
   std::string name;
   Make make;
-  bool ragged = true;  // the format holds rows with fewer keys than a slot may have
+  bool ragged = true;        // the format holds rows with fewer keys than a slot may have
   int64_t dense_dim = 2000;  // rows of 8 KiB, so that 300 of them are more than one read
 };
 

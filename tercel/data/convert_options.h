@@ -1,0 +1,199 @@
+// Options of the conversion of text to datasets.
+//
+// An option "by column" is a list of "N", for all columns, and "column=N", for one: "4" or "2,ip=10".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tercel/data/dataset.h"
+#include "tercel/data/formats/norm_format.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+constexpr int64_t kDefaultTestEvery = 10;
+
+/** Which rows are in which part. Sources are the files that are not `valid` or `test`; rows count from 0 over them. */
+struct SplitOptions {
+  std::vector<std::string> test, valid;  // files
+  int64_t test_every = -1;
+  int64_t valid_every = 0;
+  std::string test_from, valid_from;  // a row, or a value of the time column
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"test", &SplitOptions::test, "files of the test part"},
+        Field{"valid", &SplitOptions::valid, "files of the validation part"},
+        Field{"test_every", &SplitOptions::test_every,
+              "row r is a test row where r % K == K - 1; 0: none; -1: 10, or none where another option chooses test or "
+              "validation rows by place or file",
+              at_least(-1)},
+        Field{"valid_every", &SplitOptions::valid_every,
+              "of the rows that are no test rows, every K-th is a validation row; 0: none", at_least(0)},
+        Field{"test_from", &SplitOptions::test_from,
+              "rows from this one on, counted from 0, are the test part; with a time column, rows from this time on"},
+        Field{"valid_from", &SplitOptions::valid_from,
+              "rows from this one on, or from this time on, that are no test rows are the validation part"});
+  }
+};
+
+/** How values are converted and rows are split, independent of the text format. */
+struct ConvertOptions : SplitOptions {
+  std::vector<std::string> min_count = {"4"};
+  std::vector<std::string> hash_buckets;
+  DenseTransform dense_transform = DenseTransform::Standard;
+  int64_t rows_per_file = 4 << 20;
+  /** Of the files. */
+  std::shared_ptr<const DatasetFormat> format = norm_format();
+
+  // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple(
+            Field{"min_count", &ConvertOptions::min_count,
+                  "a category with fewer train rows than this is taken as missing (key 0 of its field); N, or by "
+                  "column: 2,ip=10"},
+            Field{"hash_buckets", &ConvertOptions::hash_buckets,
+                  "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: "
+                  "ip=100000"}),
+        SplitOptions::fields(),
+        std::tuple(Field{"rows_per_file", &ConvertOptions::rows_per_file, "rows of each data file", at_least(1)}));
+  }
+};
+
+constexpr std::string_view kDenseTransformHelp =
+    "standard: ln(1 + max(x, 0)) with mean 0 and variance 1 over the train rows; log: without the latter; raw: as it "
+    "is";
+constexpr std::string_view kPositiveHelp =
+    "labels that mean 1: texts, or comparisons with a number, such as '>=4'; all others mean 0; without it, labels are "
+    "the numbers 0 and 1";
+constexpr std::string_view kNegativeHelp =
+    "labels that mean 0, where any third one is an error; texts or comparisons with a number";
+constexpr std::string_view kMaxHotnessHelp =
+    "values of a list beyond this many are left out; 0: none; N, or by column: tags=8";
+
+/** Criteo's text: label, 13 integers, 26 categories, separated by tabs, no header. */
+struct CriteoOptions : ConvertOptions {
+  static constexpr auto fields() {
+    return std::tuple_cat(ConvertOptions::fields(),
+                          std::tuple(Field{"dense", &CriteoOptions::dense_transform, kDenseTransformHelp}));
+  }
+};
+
+enum class TimeUnit : uint8_t { Seconds, Milliseconds, Microseconds, Nanoseconds };
+
+constexpr auto enum_names(TimeUnit) {
+  return std::to_array<EnumName<TimeUnit>>({{TimeUnit::Seconds, "s"},
+                                            {TimeUnit::Milliseconds, "ms"},
+                                            {TimeUnit::Microseconds, "us"},
+                                            {TimeUnit::Nanoseconds, "ns"}});
+}
+
+/** Any other table. */
+struct CsvOptions : ConvertOptions {
+  std::string label;
+  std::vector<std::string> dense;
+  std::vector<std::string> categorical;
+  std::vector<std::string> positive;
+  std::vector<std::string> negative;
+  std::vector<std::string> missing;
+  std::vector<std::string> lists;
+  std::string list_separator;
+  std::vector<std::string> max_hotness;
+  std::vector<std::string> weighted;
+  std::string time_column;
+  std::vector<std::string> time_parts;
+  TimeUnit time_unit = TimeUnit::Seconds;
+  std::string delimiter = ",";
+  bool no_header = false;
+  int64_t columns = 0;
+  int64_t skip_lines = 0;
+  std::string comment;
+  bool trim = false;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple(
+            Field{"label", &CsvOptions::label, "column of the label: its name, or its number, from 1, without a header",
+                  required()},
+            Field{"dense", &CsvOptions::dense, "columns of numbers"},
+            Field{"categorical", &CsvOptions::categorical, "columns of categories"},
+            Field{"positive", &CsvOptions::positive, kPositiveHelp},
+            Field{"negative", &CsvOptions::negative, kNegativeHelp},
+            Field{"missing", &CsvOptions::missing, "texts that mean a missing value, in addition to the empty one"},
+            Field{"list_separator", &CsvOptions::list_separator,
+                  "categorical columns hold any number of values with this text between them"},
+            Field{"lists", &CsvOptions::lists, "the columns to which list_separator applies; default: all categorical"},
+            Field{"max_hotness", &CsvOptions::max_hotness, kMaxHotnessHelp},
+            Field{
+                "weighted", &CsvOptions::weighted,
+                "categorical columns whose values have a weight each, value:weight; needs a format that holds weights"},
+            Field{"time_column", &CsvOptions::time_column,
+                  "column of numbers or ISO timestamps to which test_from and valid_from refer"},
+            Field{
+                "time_parts", &CsvOptions::time_parts,
+                "parts of timestamps as further categorical fields: ts=hour,weekday; of year, month, day, weekday (1: "
+                "Monday), hour, minute"},
+            Field{"time_unit", &CsvOptions::time_unit, "of timestamps that are numbers, counted from 1970, UTC"},
+            Field{"delimiter", &CsvOptions::delimiter, "one character, or 'tab'"},
+            Field{"no_header", &CsvOptions::no_header, "the first line is a row already"},
+            Field{"columns", &CsvOptions::columns, "columns of a row, without a header; 0: as the first row has",
+                  at_least(0)},
+            Field{"skip_lines", &CsvOptions::skip_lines, "lines to leave out at the start of each file", at_least(0)},
+            Field{"comment", &CsvOptions::comment, "lines that start with this text are left out"},
+            Field{"trim", &CsvOptions::trim, "drop blanks around columns"},
+            Field{"dense_transform", &CsvOptions::dense_transform, kDenseTransformHelp}),
+        ConvertOptions::fields());
+  }
+};
+
+/** What the values of features mean in libsvm's and libffm's text. */
+enum class FeatureValues : uint8_t { Auto, Weights, Ignore };
+
+constexpr auto enum_names(FeatureValues) {
+  return std::to_array<EnumName<FeatureValues>>(
+      {{FeatureValues::Auto, "auto"}, {FeatureValues::Weights, "weights"}, {FeatureValues::Ignore, "ignore"}});
+}
+
+/** libsvm's text: a label, then index:value of each feature, separated by blanks. */
+struct LibsvmOptions : ConvertOptions {
+  std::vector<std::string> positive;
+  std::vector<std::string> negative;
+  FeatureValues values = FeatureValues::Auto;
+  std::vector<std::string> max_hotness;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple(Field{"positive", &LibsvmOptions::positive,
+                         "labels that mean 1: texts, or comparisons with a number, such as '>=4'; without it, 1 and +1 "
+                         "do, and 0 and -1 mean 0"},
+                   Field{"negative", &LibsvmOptions::negative, kNegativeHelp},
+                   Field{"values", &LibsvmOptions::values,
+                         "auto: if all values are 1, keys have none, else they are weights; weights: always, which "
+                         "needs a format that holds weights; ignore: they are left out"},
+                   Field{"max_hotness", &LibsvmOptions::max_hotness,
+                         "features beyond this many are left out; 0: none; N, or by field"}),
+        ConvertOptions::fields());
+  }
+};
+
+/** libffm's text: a label, then field:index:value of each feature. */
+struct LibffmOptions : LibsvmOptions {
+  std::vector<std::string> field_numbers;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple(Field{"field_numbers", &LibffmOptions::field_numbers,
+                         "the fields, in the order of the slots; default: those of the files, ascending"}),
+        LibsvmOptions::fields());
+  }
+};
+
+}  // namespace tercel::data
