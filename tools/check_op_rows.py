@@ -31,6 +31,9 @@ NO_ROW = {
     "random/sampling.h": "makes random numbers (tests/ops/random/sampling_test.cpp)",
     "fft/stft.h": "istft() inverts stft() (tests/ops/fft/stft_test.cpp)",
     "factories/tensor_of.h": "makes tensors of numbers (tests/ops/factories/factories_test.cpp)",
+    "sparse/coo.h": "parts and conversions of sparse tensors (tests/ops/sparse/coo_test.cpp, coalesce_test.cpp)",
+    "sparse/compressed.h": "parts and conversions of sparse tensors (tests/ops/sparse/compressed_test.cpp)",
+    "sparse/sparse.h": "takes sparse operands (tests/ops/sparse/sparse_test.cpp)",
     "nn/unpool.h": "takes the indices of pooling, or random ones (tests/ops/nn/unpool_test.cpp)",
     "factories/windows.h": "makes tensors of numbers (tests/ops/factories/windows_test.cpp)",
 }

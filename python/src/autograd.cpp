@@ -6,8 +6,6 @@
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/embedding/row_gradient.h"
-#include "tercel/ops/linalg/packed_weight.h"
 
 namespace tercel::python {
 
@@ -26,8 +24,7 @@ nb::object run_grad(nb::handle outputs, nb::handle inputs, nb::handle gradients,
   {
     const WithoutGil scope(true);
     const std::vector<Gradient> found = grad(of, with, given, retain_graph, create_graph, allow_unused);
-    for (size_t i = 0; i < found.size(); ++i)
-      result.push_back(found[i].is_rows() ? dense_gradient(found[i], with[i].sizes()) : found[i].values);
+    for (size_t i = 0; i < found.size(); ++i) result.push_back(to_coo(found[i], with[i].sizes()).values);
   }
   return own(wrap_tuple(result));
 }
@@ -77,23 +74,16 @@ Span<Entry> autograd_ops() {
           [](const Tensor& x, bool wanted) -> Tensor { return Tensor(x).requires_grad_(wanted); },
           kMethod | kCheap | kAnyLayout, "Sets whether operations on the tensor are recorded, in place."),
       entry(
-          "is_inference(Tensor input)", [](const Tensor& x) { return x.impl().is_inference(); }, kBoth | kCheap,
+          "is_inference(Tensor input)", [](const Tensor& x) { return x.impl().is_inference(); }, kBoth | kCheap | kCoo,
           "Whether the tensor was created in inference mode."),
       entry(
           "detach(Tensor input)", [](const Tensor& x) { return x.detach(); }, kBoth | kCheap | kAnyLayout,
           "The same data without history."),
       entry(
-          "detach_(Tensor input)", [](const Tensor& x) -> Tensor { return detach_(x); }, kBoth | kCheap,
+          "detach_(Tensor input)", [](const Tensor& x) -> Tensor { return detach_(x); }, kBoth | kCheap | kCoo,
           "Detaches the tensor from its graph, in place."),
       entry(
-          "to_dense(Tensor input, dtype dtype=None, *, bool? masked_grad=None)",
-          [](const Tensor& x, std::optional<ScalarType> dtype, std::optional<bool>) {
-            const Tensor dense = x.layout() == Layout::Opaque ? unpack_weight(x) : x;
-            return to(dense, dtype.value_or(x.dtype()));
-          },
-          kMethod | kAnyLayout, "The tensor itself if it is strided; the weight that to_mkldnn() packed."),
-      entry(
-          "retain_grad(Tensor input)", [](const Tensor& x) { retain_grad(x); }, kMethod | kCheap,
+          "retain_grad(Tensor input)", [](const Tensor& x) { retain_grad(x); }, kMethod | kCheap | kCoo,
           "Makes backward keep the gradient of an intermediate result."),
   };
   return table;

@@ -12,7 +12,7 @@
 namespace tercel::python {
 
 void Call::check_layout(Layout layout) const {
-  if (!op.takes_any_layout()) refuse_layout(op.name(), layout);
+  if (!op.takes(layout)) refuse_layout(op.name(), layout);
 }
 
 Tensor Operand::as_tensor() const {
@@ -27,6 +27,7 @@ Tensor Operand::as_tensor() const {
 TensorOptions FactoryOptions::resolve(ScalarType otherwise) const {
   TensorOptions o(dtype.value_or(otherwise), device);
   o.requires_grad = requires_grad;
+  o.layout = layout.value_or(Layout::Strided);
   TERCEL_CHECK(!requires_grad || is_differentiable(o.dtype), RuntimeError,
                "Only Tensors of floating point and complex dtype can require gradients");
   return o;
@@ -34,6 +35,7 @@ TensorOptions FactoryOptions::resolve(ScalarType otherwise) const {
 
 TensorOptions FactoryOptions::resolve(const Tensor& like) const {
   TensorOptions o = resolve(like.dtype());
+  o.layout = layout.value_or(like.layout());
   if (!has_device) o.device = like.device();
   return o;
 }
@@ -41,9 +43,10 @@ TensorOptions FactoryOptions::resolve(const Tensor& like) const {
 FactoryOptions From<FactoryOptions>::get(const Call& c, size_t i) {
   FactoryOptions out{};
   if (c[i] != Py_None) out.dtype = to_dtype(c[i]);
-  TERCEL_CHECK(c[i + 1] == Py_None || to_layout(c[i + 1]) == Layout::Strided, NotImplementedError, c.op.name(),
-               "() is not implemented for sparse types: expected layout strided, but got ",
-               c[i + 1] == Py_None ? "" : to_string(to_layout(c[i + 1])));
+  if (c[i + 1] != Py_None) out.layout = to_layout(c[i + 1]);
+  TERCEL_CHECK(!out.layout || *out.layout == Layout::Strided || c.op.takes(*out.layout), NotImplementedError,
+               c.op.name(), "() is not implemented for sparse types: expected layout strided, but got ",
+               to_string(out.layout.value_or(Layout::Strided)));
   out.has_device = c[i + 2] != Py_None;
   out.device = out.has_device ? to_device(c[i + 2]) : kCpu;
   out.requires_grad = to_bool(c[i + 4]);

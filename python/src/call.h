@@ -30,6 +30,8 @@ enum Flags : unsigned {
   kSpecial = 32,     ///< tercel._C._special.name of an entry special_name
   kFft = 64,         ///< tercel._C._fft.name of an entry fft_name
   kAnyLayout = 128,  ///< operands of all overloads may have any layout; ops with the column layout_any need no flag
+  kCoo = 256,        ///< the same for COO operands and the column layout_coo
+  kSparse = 512,     ///< tercel._C._sparse.name of an entry sparse_name; operands may be COO
 };
 
 class Op;
@@ -78,6 +80,7 @@ struct Operand {
 /** dtype, layout, device, pin_memory and requires_grad of a factory: TERCEL_FACTORY_OPTIONS in a signature. */
 struct FactoryOptions {
   std::optional<ScalarType> dtype;
+  std::optional<Layout> layout;
   Device device;
   bool requires_grad;
   bool has_device;

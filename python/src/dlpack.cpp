@@ -48,6 +48,7 @@ nb::object make_capsule(Managed* managed) {
 
 nb::object export_tensor(nb::handle o, bool versioned, bool copy) {
   const Tensor& t = to_tensor(o, "to_dlpack");
+  if (is_sparse(t.layout())) refuse("Can't export tensors with layout other than tercel.strided");
   try {
     if (!versioned) return make_capsule(io::to_dlpack(t));
     return make_capsule(io::to_dlpack_versioned(t, copy ? io::CopyMode::Always : io::CopyMode::IfNeeded));

@@ -6,6 +6,8 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/compressed.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/views/resize.h"
 
 namespace tercel::python {
@@ -38,8 +40,21 @@ Tensor made(const char* op, const Tensor& out, const FactoryOptions& o, ScalarTy
   return finished(into(op, out, result), o);
 }
 
+/**
+ * The empty tensor of a sparse layout that the options ask for, with as many sparse dimensions as `like`, if that is
+ * COO, and its indices if it has a compressed layout, with values that are not set; undefined for the strided layout.
+ */
+inline Tensor empty_sparse(IntSpan sizes, const TensorOptions& options, const Tensor& like = Tensor()) {
+  if (options.layout == Layout::Strided) return {};
+  if (like.defined() && like.layout() == options.layout && like.sizes() == sizes) return empty_like(like, options);
+  if (is_compressed(options.layout)) return sparse_compressed_tensor(sizes, options);
+  return sparse_coo_tensor(sizes, options);
+}
+
 /** A new tensor like x, with its order of dimensions unless a format is given. */
 inline Tensor fresh_like(const Tensor& x, const FactoryOptions& o, std::optional<MemoryFormat> format) {
+  if (Tensor out = empty_sparse(x.sizes(), o.resolve(x), x); out.defined()) return out;
+  if (x.layout() != Layout::Strided) return empty(x.sizes(), o.resolve(x));
   return empty_like(x, o.resolve(x), format.value_or(MemoryFormat::Preserve));
 }
 

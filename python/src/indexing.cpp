@@ -77,7 +77,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (PyLong_CheckExact(key) && x.dim() > 0) {
       const int64_t i = to_int(key), n = x.sizes()[0];
       if (i >= -n && i < n) return wrap(select(x, 0, i));
-    } else if (PySlice_Check(key) && x.dim() > 0) {
+    } else if (PySlice_Check(key) && x.dim() > 0 && x.layout() == Layout::Strided) {
       const indexing::Slice s = to_slice(key);
       return wrap(slice(x, 0, s.start, s.stop, s.step));
     }
@@ -93,6 +93,7 @@ int set_element(PyObject* self, PyObject* key, PyObject* value) {
   const ProfileRange range("__setitem__", RangeKind::Op);
   return at_border<int>(-1, [&] {
     const Tensor& x = tensor_of(self);
+    TERCEL_CHECK(!is_sparse(x.layout()), TypeError, "Cannot assign to a sparse tensor");
     TERCEL_CHECK(value, TypeError, "Tensor does not support deleting items");
     const std::vector<TensorIndex> items = to_items(key);
     if (!is_tensor(value) && is_scalar_like(value)) {

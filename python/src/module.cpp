@@ -10,6 +10,7 @@
 #include "python/src/package_name.h"
 #include "tercel/core/allocator.h"
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/version.h"
 #include "tercel/util/warning.h"
@@ -66,7 +67,7 @@ NB_MODULE(_C, m) {
        {elementwise_ops(),    composite_ops(), derived_ops(), activation_ops(), factories_ops(), views_ops(),
         reduce_ops(),         sort_ops(),      copy_ops(),    data_ops(),       complex_ops(),   matmul_ops(),
         linear_algebra_ops(), fft_ops(),       index_ops(),   random_ops(),     nn_ops(),        loss_ops(),
-        recurrent_ops(),      autograd_ops(),  optim_ops()})
+        recurrent_ops(),      autograd_ops(),  optim_ops(),   sparse_ops()})
     add_ops(m, table);
   finish_ops(m);
   register_item();
@@ -74,6 +75,8 @@ NB_MODULE(_C, m) {
   m.def("_set_package_name", [](const std::string& name) { g_package_name = name; });
   m.def("_version", [] { return std::string(version()); });
   m.def("_allocated_bytes", [] { return cpu_allocator_stats().allocated_bytes; });
+  m.def("_sparse_check_invariants", sparse::check_invariants);
+  m.def("_sparse_set_check_invariants", sparse::set_check_invariants);
   // For tests: no op makes a tensor of such a layout.
   m.def("_opaque_tensor", [](nb::handle sizes) {
     return nb::steal(wrap(Tensor(make_intrusive<TensorImpl>(kFloat32, kCpu, to_ints(sizes.ptr()), Layout::Opaque))));

@@ -73,6 +73,7 @@ constexpr Place kPlaces[] = {
     {kLinalg, "_linalg", "linalg_", ".linalg"},
     {kSpecial, "_special", "special_", ".special"},
     {kFft, "_fft", "fft_", ".fft"},
+    {kSparse, "_sparse", "sparse_", ".sparse"},
 };
 const Place& place_of(PyObject* o) {
   for (const Place& place : kPlaces)
@@ -141,12 +142,22 @@ nb::list describe_ops() {
   return all;
 }
 
-/** Whether the op of that name has the column layout_any. */
-bool has_layout_any(std::string_view name) {
-  static constexpr std::string_view kNames[] = {
+constexpr unsigned kEveryLayout = ~0u;
+/** Ops of COO operands refuse the compressed layouts that they have no code for themselves. */
+constexpr unsigned kSparseLayouts = ((2u << static_cast<int>(Layout::SparseBsc)) - 1) & ~1u;
+
+/** The layouts that the columns of the op of that name allow. */
+unsigned layouts_of(std::string_view name) {
+  static constexpr std::string_view kAny[] = {
 #include "python/src/layout_any_ops.inc"
   };
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  static constexpr std::string_view kOfCoo[] = {
+#include "python/src/layout_coo_ops.inc"
+  };
+  const auto is_in = [name](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  return is_in(kAny) ? kEveryLayout : is_in(kOfCoo) ? kSparseLayouts : 0;
 }
 
 /** The aliases of an operation and of its in-place variant. */
@@ -166,7 +177,7 @@ void add_aliases() {
 }  // namespace
 
 Op::Op(std::string name, const Op& other, unsigned flags)
-    : name_(std::move(name)), autocast_(other.autocast_), takes_any_layout_(other.takes_any_layout_) {
+    : name_(std::move(name)), autocast_(other.autocast_), layouts_(other.layouts_) {
   for (const Overload& o : other.overloads_) {
     if (flags != 0 && (o.entry.flags & (kFunction | kSpecial)) == 0) continue;
     Overload& own = overloads_.emplace_back(Overload{Signature(o.signature, name_), o.entry});
@@ -179,7 +190,9 @@ void Op::add(const Entry& e) {
   TERCEL_CHECK(signature.parameters().size() == e.parameters, RuntimeError, "the C++ function for ", e.signature,
                " takes ", e.parameters, " parameters");
   overloads_.push_back({std::move(signature), e});
-  if ((e.flags & kAnyLayout) != 0 || has_layout_any(name_)) takes_any_layout_ = true;
+  layouts_ |= layouts_of(name_);
+  if ((e.flags & kAnyLayout) != 0) layouts_ = kEveryLayout;
+  if ((e.flags & (kCoo | kSparse)) != 0) layouts_ |= kSparseLayouts;
 }
 
 PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept {

@@ -28,8 +28,8 @@ class Op {
 
   const std::string& name() const { return name_; }
   const std::vector<Overload>& overloads() const { return overloads_; }
-  /** Operands need not be strided. */
-  bool takes_any_layout() const { return takes_any_layout_; }
+  /** Whether operands may have the layout, which is not the strided one. */
+  bool takes(Layout layout) const { return (layouts_ >> static_cast<int>(layout) & 1) != 0; }
   void add(const Entry& entry);
   /** A new reference, or null with the error set. `place`: the flag of the overloads to search. */
   PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept;
@@ -40,7 +40,7 @@ class Op {
 
   std::string name_;
   AutocastPolicy autocast_;
-  bool takes_any_layout_ = false;
+  unsigned layouts_ = 0;  ///< a bit for each
   std::vector<Overload> overloads_;
 };
 
@@ -88,5 +88,6 @@ Span<Entry> loss_ops();
 Span<Entry> recurrent_ops();
 Span<Entry> autograd_ops();
 Span<Entry> optim_ops();
+Span<Entry> sparse_ops();
 
 }  // namespace tercel::python

@@ -94,14 +94,18 @@ Span<Entry> composite_ops() {
       TERCEL_QUESTION_ENTRY(isposinf),
       TERCEL_QUESTION_ENTRY(isneginf),
       TERCEL_QUESTION_ENTRY(signbit),
-      entry("clamp(Tensor input, Scalar min=None, Scalar max=None, *, Tensor out=None)",
-            [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, const Tensor& out) {
-              return into("clamp", out, clamped(x, low, high));
-            }),
-      entry("clamp_(Tensor input, Scalar min=None, Scalar max=None)",
-            [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
-              return clamped_in_place(x, low, high);
-            }),
+      entry(
+          "clamp(Tensor input, Scalar min=None, Scalar max=None, *, Tensor out=None)",
+          [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, const Tensor& out) {
+            return into("clamp", out, clamped(x, low, high));
+          },
+          kBoth | kCoo),
+      entry(
+          "clamp_(Tensor input, Scalar min=None, Scalar max=None)",
+          [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
+            return clamped_in_place(x, low, high);
+          },
+          kBoth | kCoo),
       entry("clamp(Tensor input, Tensor min=None, Tensor max=None, *, Tensor out=None)",
             [](const Tensor& x, const Tensor& low, const Tensor& high, const Tensor& out) {
               return into("clamp", out, clamp(x, bound(low), bound(high)));

@@ -17,15 +17,22 @@ Tensor convert(const Tensor& x, std::optional<ScalarType> dtype, std::optional<D
                to_string(*device), " is not supported");
   const ScalarType wanted = dtype.value_or(x.dtype());
   Tensor out = to(x, wanted);
-  const bool other_order = format && *format != MemoryFormat::Preserve && !out.is_contiguous(*format);
+  const bool other_order =
+      format && x.layout() == Layout::Strided && *format != MemoryFormat::Preserve && !out.is_contiguous(*format);
   if (other_order || (copy && out.is_same(x))) out = clone(out, format.value_or(MemoryFormat::Preserve));
   return out;
+}
+
+void check_same_layout(const Tensor& x, const Tensor& other) {
+  TERCEL_CHECK(x.layout() == other.layout(), RuntimeError,
+               "to(options) doesn't support converting to a different layout, but got self.layout being ",
+               to_string(x.layout()), " and options.layout set as ", to_string(other.layout()));
 }
 
 #define TERCEL_CAST_ENTRY(name, type)                           \
   entry(                                                        \
       #name "(Tensor input, memory_format memory_format=None)", \
-      [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, type, {}, false, f); }, kMethod)
+      [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, type, {}, false, f); }, kMethod | kCoo)
 
 PyObject* element(const char* at, ScalarType type) {
   return visit_all_types("tolist", type, [&]<class T>() { return from_scalar(Scalar(load_unaligned<T>(at))); });
@@ -66,6 +73,10 @@ PyObject* size(const Tensor& x, std::optional<int64_t> dim) {
              : from_sizes(x.sizes());
 }
 PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
+  static constexpr const char* kWords[] = {"CSR", "CSC", "BSR", "BSC"};
+  TERCEL_CHECK(!is_compressed(x.layout()), RuntimeError, "Sparse ",
+               kWords[static_cast<int>(x.layout()) - static_cast<int>(Layout::SparseCsr)],
+               " tensors do not have strides");
   return dim ? PyLong_FromLongLong(x.strides()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
              : from_strides(x.strides());
 }
@@ -88,7 +99,7 @@ Span<Entry> copy_ops() {
           kMethod),
       entry(
           "copy_(Tensor input, Tensor src, bool non_blocking=False)",
-          [](const Tensor& x, const Tensor& source, bool) -> Tensor { return copy_(x, source); }, kMethod),
+          [](const Tensor& x, const Tensor& source, bool) -> Tensor { return copy_(x, source); }, kMethod | kCoo),
       entry("fill_(Tensor input, Tensor|Scalar value)",
             [](const Tensor& x, Operand value) -> Tensor {
               if (!value.is_tensor()) return fill_(x, value.scalar);
@@ -103,26 +114,32 @@ Span<Entry> copy_ops() {
           [](const Tensor& x, ScalarType type, bool, bool copy, std::optional<MemoryFormat> f) {
             return convert(x, type, {}, copy, f);
           },
-          kMethod),
+          kMethod | kCoo),
       entry(
           "to(Tensor input, device device=None, dtype dtype=None, bool non_blocking=False, bool copy=False, *, "
           "memory_format memory_format=None)",
           [](const Tensor& x, std::optional<Device> device, std::optional<ScalarType> type, bool, bool copy,
              std::optional<MemoryFormat> f) { return convert(x, type, device, copy, f); },
-          kMethod),
+          kMethod | kCoo),
       entry(
           "to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False, *, memory_format "
           "memory_format=None)",
           [](const Tensor& x, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> f) {
+            check_same_layout(x, other);
             return convert(x, other.dtype(), other.device(), copy, f);
           },
-          kMethod),
+          kMethod | kCoo),
       entry(
           "type_as(Tensor input, Tensor other)",
-          [](const Tensor& x, const Tensor& other) { return to(x, other.dtype()); }, kMethod),
+          [](const Tensor& x, const Tensor& other) {
+            check_same_layout(x, other);
+            return to(x, other.dtype());
+          },
+          kMethod | kCoo),
       entry(
           "cpu(Tensor input, memory_format memory_format=None)",
-          [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, {}, kCpu, false, f); }, kMethod),
+          [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, {}, kCpu, false, f); },
+          kMethod | kCoo),
       TERCEL_CAST_ENTRY(float, kFloat32),
       TERCEL_CAST_ENTRY(double, kFloat64),
       TERCEL_CAST_ENTRY(half, kFloat16),
@@ -142,14 +159,18 @@ Span<Entry> copy_ops() {
           "tolist(Tensor input)", [](const Tensor& x) -> PyObject* { return to_list(x); }, kAskMethod),
       entry(
           "numpy(Tensor input, *, bool force=False)",
-          [](const Tensor& x, bool force) -> PyObject* { return to_numpy(x, force); }, kAskMethod,
-          "An array over the tensor's memory."),
+          [](const Tensor& x, bool force) -> PyObject* {
+            TERCEL_CHECK(x.layout() == Layout::Strided, TypeError,
+                         "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.");
+            return to_numpy(x, force);
+          },
+          kAskMethod | kCoo, "An array over the tensor's memory."),
       entry(
           "size(Tensor input, int? dim=None)",
           [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return size(x, dim); }, kDescribeMethod),
       entry(
           "stride(Tensor input, int? dim=None)",
-          [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return stride(x, dim); }, kAskMethod),
+          [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return stride(x, dim); }, kAskMethod | kCoo),
       entry(
           "dim(Tensor input)", [](const Tensor& x) { return x.dim(); }, kDescribeMethod),
       entry(
@@ -159,18 +180,20 @@ Span<Entry> copy_ops() {
       entry(
           "nelement(Tensor input)", [](const Tensor& x) { return x.numel(); }, kDescribeMethod),
       entry(
-          "storage_offset(Tensor input)", [](const Tensor& x) { return x.storage_offset(); }, kAskMethod),
+          "storage_offset(Tensor input)", [](const Tensor& x) { return x.storage_offset(); }, kAskMethod | kCoo),
       entry(
           "element_size(Tensor input)", [](const Tensor& x) { return static_cast<int64_t>(x.itemsize()); },
           kDescribeMethod),
       entry(
           "data_ptr(Tensor input)",
           [](const Tensor& x) -> PyObject* {
+            TERCEL_CHECK(!is_sparse(x.layout()), RuntimeError,
+                         "Cannot access data pointer of Tensor that doesn't have storage");
             // Programs that free a storage temporarily compare the address with 0.
             const bool freed = x.has_storage() && !x.storage()->data();
             return PyLong_FromVoidPtr(freed ? nullptr : x.data_ptr());
           },
-          kAskMethod, "The address of the first element; 0 when there is none."),
+          kAskMethod | kCoo, "The address of the first element; 0 when there is none."),
       entry(
           "_debug_has_internal_overlap(Tensor input)",
           [](const Tensor& x) -> int64_t {
@@ -184,9 +207,10 @@ Span<Entry> copy_ops() {
       entry(
           "is_contiguous(Tensor input, *, memory_format memory_format=None)",
           [](const Tensor& x, std::optional<MemoryFormat> f) {
+            if (x.layout() != Layout::Strided) return false;
             return x.is_contiguous(f.value_or(MemoryFormat::Contiguous));
           },
-          kAskMethod),
+          kAskMethod | kCoo),
       entry(
           "is_floating_point(Tensor input)", [](const Tensor& x) { return x.is_floating_point(); }, kDescribe),
       entry(
@@ -227,8 +251,13 @@ Span<Entry> copy_ops() {
           "get_device(Tensor input)",
           [](const Tensor& x) -> int64_t { return x.device().is_cpu() ? -1 : x.device().index; }, kDescribe),
       entry(
-          "untyped_storage(Tensor input)", [](const Tensor& x) -> PyObject* { return from_storage(x.storage()); },
-          kAskMethod, "The bytes that the tensor views."),
+          "untyped_storage(Tensor input)",
+          [](const Tensor& x) -> PyObject* {
+            TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError,
+                         "Cannot access storage of SparseTensorImpl");
+            return from_storage(x.storage());
+          },
+          kAskMethod | kCoo, "The bytes that the tensor views."),
       entry(
           "set_(Tensor input, Storage source, int storage_offset, int[] size, int[] stride=())",
           [](const Tensor& x, PyObject* source, int64_t offset, const DimVector& size, const DimVector& strides)

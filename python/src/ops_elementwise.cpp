@@ -27,16 +27,20 @@ void check_unary_out(const char* op, const Tensor& out, const Tensor& x) {
                " but expected ", legacy_name(x.dtype()));
 }
 
-#define TERCEL_PREDICATE_ENTRY(name, Functor)                                                          \
-  entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) -> Tensor { \
-    if (!out.defined()) [[likely]]                                                                     \
-      return name(x);                                                                                  \
-    check_unary_out(#name, out, x);                                                                    \
-    return name##_out(out, x);                                                                         \
-  }),
+#define TERCEL_PREDICATE_ENTRY(name, Functor)            \
+  entry(                                                 \
+      #name "(Tensor input, *, Tensor out=None)",        \
+      [](const Tensor& x, const Tensor& out) -> Tensor { \
+        if (!out.defined()) [[likely]]                   \
+          return name(x);                                \
+        check_unary_out(#name, out, x);                  \
+        return name##_out(out, x);                       \
+      },                                                 \
+      kBoth | kCoo),
 #define TERCEL_UNARY_ENTRIES(name, Functor) \
   TERCEL_PREDICATE_ENTRY(name, Functor)     \
-  entry(#name "_(Tensor input)", [](const Tensor& x) -> Tensor { return name##_(x); }),
+  entry(                                    \
+      #name "_(Tensor input)", [](const Tensor& x) -> Tensor { return name##_(x); }, kBoth | kCoo),
 
 /** The operands of an operation that may be numbers, and the name of the second. */
 struct BinarySignature {
@@ -141,7 +145,10 @@ void add_entries(BinaryEntries op, std::vector<Entry>& table) {
     table.push_back(e);
   };
   const bool any_two = signature.first == BinarySignature::First::Either;
-  if (any_two) op.result.flags = kMethod;
+  const std::string_view name = op.result.signature;
+  if (name == "mul" || name == "div" || name == "pow" || name == "floor_divide")
+    for (Entry* e : {&op.result, &op.number_first, &op.in_place}) e->flags |= kCoo;
+  if (any_two) op.result.flags = kMethod | kCoo;
   add(op.result, str_cat({"Tensor input, ", second, ", *, Tensor out=None"}));
   if (any_two)
     add(op.number_first, str_cat({"Tensor|Scalar input, ", second, ", *, Tensor out=None"}));
@@ -177,21 +184,21 @@ bool is_one(const Scalar& s) { return s.category() == TypeCategory::Integral && 
       [](const Tensor& x, Operand other, Scalar alpha, const Tensor& out) -> Tensor {                            \
         return is_one(alpha) ? name##_call(x, other, out) : into(#name, out, name(x, other.as_tensor(), alpha)); \
       },                                                                                                         \
-      kMethod),                                                                                                  \
+      kMethod | kCoo),                                                                                           \
       entry(                                                                                                     \
           #name "(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor out=None)",                \
           [](Operand x, Operand other, Scalar alpha, const Tensor& out) -> Tensor {                              \
             return is_one(alpha) ? name##_call(x, other, out)                                                    \
                                  : into(#name, out, name(x.as_tensor(), other.as_tensor(), alpha));              \
           },                                                                                                     \
-          kFunction),                                                                                            \
+          kFunction | kCoo),                                                                                     \
       entry(                                                                                                     \
           #name "_(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",                                       \
           [](const Tensor& x, Operand other, Scalar alpha) -> Tensor {                                           \
             if (is_one(alpha)) return other.is_tensor() ? name##_(x, *other.tensor) : name##_(x, other.scalar);  \
             return name##_(x, other.as_tensor(), alpha);                                                         \
           },                                                                                                     \
-          kMethod)
+          kMethod | kCoo)
 
 std::vector<Entry> family_entries() {
   // clang-format off

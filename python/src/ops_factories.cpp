@@ -86,10 +86,11 @@ Span<Entry> factories_ops() {
           "empty(int[] size, *, Tensor out=None, memory_format memory_format=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, std::optional<MemoryFormat> format, FactoryOptions o) {
             if (out.defined()) return finished(sized("empty", out, size, o), o);
+            if (Tensor sparse = empty_sparse(size, o.resolve()); sparse.defined()) return sparse;
             if (!format || *format == MemoryFormat::Contiguous) return empty(size, o.resolve());
             return empty_strided(size, strides_for(size, *format), o.resolve());
           },
-          kFunction | kCheap, "A tensor whose elements are not set."),
+          kFunction | kCheap | kCoo, "A tensor whose elements are not set."),
       entry(
           "empty_strided(int[] size, int[] stride, *, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const DimVector& stride, FactoryOptions o) {
@@ -99,9 +100,11 @@ Span<Entry> factories_ops() {
       entry(
           "zeros(int[] size, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? finished(zero_(sized("zeros", out, size, o)), o) : zeros(size, o.resolve());
+            if (out.defined()) return finished(zero_(sized("zeros", out, size, o)), o);
+            const Tensor sparse = empty_sparse(size, o.resolve());
+            return sparse.defined() ? sparse : zeros(size, o.resolve());
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "ones(int[] size, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, FactoryOptions o) -> Tensor {
@@ -118,19 +121,28 @@ Span<Entry> factories_ops() {
       entry(
           "empty_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) { return fresh_like(x, o, f); },
-          kFunction | kCheap),
+          kFunction | kCheap | kCoo),
       entry(
           "zeros_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return zeros_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve));
+            const Tensor sparse = empty_sparse(x.sizes(), o.resolve(x), x);
+            if (sparse.defined()) return is_compressed(sparse.layout()) ? Tensor(zero_(sparse)) : sparse;
+            return x.layout() == Layout::Strided ? zeros_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve))
+                                                 : zeros(x.sizes(), o.resolve(x));
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "ones_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
+            // As in PyTorch: ones at the entries.
+            if (is_compressed(x.layout()) && o.resolve(x).layout == x.layout()) {
+              const Tensor out = fresh_like(x.detach(), o, f);
+              fill_(values(out.detach()), 1);
+              return out;
+            }
             return ones_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve));
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "full_like(Tensor input, Scalar fill_value, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, Scalar value, FactoryOptions o, std::optional<MemoryFormat> f) {
@@ -139,8 +151,11 @@ Span<Entry> factories_ops() {
           kFunction),
       entry(
           "new_empty(Tensor input, int[] size, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](const Tensor& x, const DimVector& size, FactoryOptions o) { return empty(size, o.resolve(x)); },
-          kMethod | kCheap),
+          [](const Tensor& x, const DimVector& size, FactoryOptions o) {
+            const Tensor sparse = empty_sparse(size, o.resolve(x));
+            return sparse.defined() ? sparse : empty(size, o.resolve(x));
+          },
+          kMethod | kCheap | kCoo),
       entry(
           "new_empty_strided(Tensor input, int[] size, int[] stride, *, " TERCEL_FACTORY_OPTIONS ")",
           [](const Tensor& x, const DimVector& size, const DimVector& stride, FactoryOptions o) {
@@ -149,7 +164,11 @@ Span<Entry> factories_ops() {
           kMethod | kCheap),
       entry(
           "new_zeros(Tensor input, int[] size, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](const Tensor& x, const DimVector& size, FactoryOptions o) { return zeros(size, o.resolve(x)); }, kMethod),
+          [](const Tensor& x, const DimVector& size, FactoryOptions o) {
+            const Tensor sparse = empty_sparse(size, o.resolve(x));
+            return sparse.defined() ? sparse : zeros(size, o.resolve(x));
+          },
+          kMethod | kCoo),
       entry(
           "new_ones(Tensor input, int[] size, *, " TERCEL_FACTORY_OPTIONS ")",
           [](const Tensor& x, const DimVector& size, FactoryOptions o) { return ones(size, o.resolve(x)); }, kMethod),

@@ -46,7 +46,7 @@ Span<Entry> optim_ops() {
                                        .maximize = maximize};
             step(GroupRule::SGD, options, first, params, grads, {&buffers}, {});
           },
-          kFunction, "A step of SGD; `first`: the buffers are new."),
+          kFunction | kCoo, "A step of SGD; `first`: the buffers are new."),
       entry(
           "_adam_step(" TERCEL_GROUP
           "Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, float lr, "
@@ -63,7 +63,7 @@ Span<Entry> optim_ops() {
             step(decoupled ? GroupRule::AdamW : GroupRule::Adam, options, false, params, grads,
                  {&means, &squares, &largest}, steps);
           },
-          kFunction, "A step of Adam, or of AdamW if decay is decoupled; increments state_steps."),
+          kFunction | kCoo, "A step of Adam, or of AdamW if decay is decoupled; increments state_steps."),
       entry(
           "_adagrad_step(" TERCEL_GROUP
           "Tensor[] state_sums, Tensor[] state_steps, float lr, float lr_decay, float weight_decay, float eps, "
@@ -74,7 +74,7 @@ Span<Entry> optim_ops() {
                 .lr = lr, .weight_decay = decay, .maximize = maximize, .eps = eps, .lr_decay = lr_decay};
             step(GroupRule::Adagrad, options, false, params, grads, {&sums}, steps);
           },
-          kFunction, "A step of Adagrad; increments state_steps."),
+          kFunction | kCoo, "A step of Adagrad; increments state_steps."),
       entry(
           "_rmsprop_step(" TERCEL_GROUP
           "Tensor[] square_avgs, Tensor[] grad_avgs, Tensor[] momentum_buffers, Tensor[] state_steps, float lr, "
@@ -90,7 +90,7 @@ Span<Entry> optim_ops() {
                                        .centered = centered};
             step(GroupRule::RMSprop, options, false, params, grads, {&squares, &means, &buffers}, steps);
           },
-          kFunction, "A step of RMSprop; increments state_steps."),
+          kFunction | kCoo, "A step of RMSprop; increments state_steps."),
       entry(
           "_ftrl_step(" TERCEL_GROUP
           "Tensor[] n, Tensor[] z, float lr, float beta, float lambda1, float lambda2, bool maximize)",
@@ -100,7 +100,7 @@ Span<Entry> optim_ops() {
                 .lr = lr, .maximize = maximize, .beta = beta, .lambda1 = lambda1, .lambda2 = lambda2};
             step(GroupRule::Ftrl, options, false, params, grads, {&n, &z}, {});
           },
-          kFunction, "A step of the trainer's Ftrl."),
+          kFunction | kCoo, "A step of the trainer's Ftrl."),
   };
   return table;
 }

@@ -5,7 +5,6 @@
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel::python {
@@ -38,13 +37,20 @@ PyObject* device(const Tensor& t) { return from_device(t.device()); }
 PyObject* layout(const Tensor& t) { return from_layout(t.layout()); }
 PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* itemsize(const Tensor& t) { return PyLong_FromSize_t(t.itemsize()); }
-PyObject* nbytes(const Tensor& t) { return PyLong_FromSize_t(t.nbytes()); }
+PyObject* nbytes(const Tensor& t) {
+  TERCEL_CHECK(!is_sparse(t.layout()), RuntimeError,
+               "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
+               "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply "
+               "numel() by element_size()");
+  return PyLong_FromSize_t(t.nbytes());
+}
 PyObject* requires_grad(const Tensor& t) { return PyBool_FromLong(t.requires_grad()); }
 PyObject* retains_gradient(const Tensor& t) { return PyBool_FromLong(retains_grad(t)); }
 PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(t.is_leaf()); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().is_cpu()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().is_cuda()); }
 PyObject* is_mkldnn(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::Opaque); }
+PyObject* is_sparse_csr(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::SparseCsr); }
 PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::SparseCoo); }
 PyObject* never(const Tensor&) { return Py_NewRef(Py_False); }
 PyObject* output_nr(const Tensor& t) {
@@ -61,7 +67,7 @@ PyObject* hermitian(const Tensor& t) { return wrap(matrix_H(t)); }
 PyObject* real_part(const Tensor& t) { return wrap(real(t)); }
 PyObject* imaginary_part(const Tensor& t) { return wrap(imag(t)); }
 
-/** A gradient of rows becomes dense when it is read, so that in-place changes of `x.grad` reach the optimizer. */
+/** A gradient of rows becomes COO when it is read, so that in-place changes of `x.grad` reach the optimizer. */
 PyObject* grad(const Tensor& t) {
   if (t.requires_grad() && !t.is_leaf() && !retains_grad(t) && !gradient_of(t).defined() &&
       PyErr_WarnEx(
@@ -74,7 +80,7 @@ PyObject* grad(const Tensor& t) {
     raise_pending();
   Gradient g = gradient_of(t);
   if (g.is_rows()) {
-    g = {dense_gradient(g, t.sizes()), {}};
+    g = to_coo(std::move(g), t.sizes());
     set_gradient(t, g);
   }
   return wrap(g.values);
@@ -117,6 +123,9 @@ void set_data(PyObject*, const Tensor& t, PyObject* value) {
   TERCEL_CHECK(is_tensor(value), TypeError, "Variable data has to be a tensor, but got ", Py_TYPE(value)->tp_name);
   TERCEL_CHECK(!t.requires_grad() || tensor_of(value).is_differentiable(), RuntimeError,
                "data set to a tensor that requires gradients must be floating point or complex dtype");
+  TERCEL_CHECK(t.layout() == tensor_of(value).layout(), RuntimeError,
+               "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+               "type.");
   t.impl().shallow_copy_from(tensor_of(value).impl());
 }
 /** x.real = value: a tensor, which is broadcast, or a number. */
@@ -156,8 +165,8 @@ PyGetSetDef g_attributes[] = {
     TERCEL_READ("retains_grad", retains_gradient, "Whether backward keeps the gradient of this intermediate result."),
     TERCEL_READ("is_cpu", is_cpu, "Whether the data is on the CPU."),
     TERCEL_READ("is_cuda", is_cuda, "Whether the data is on a GPU: always False."),
-    TERCEL_READ("is_sparse", is_sparse, "Whether the layout is sparse."),
-    TERCEL_READ("is_sparse_csr", never, "Never."),
+    TERCEL_READ("is_sparse", is_sparse, "Whether the layout is COO."),
+    TERCEL_READ("is_sparse_csr", is_sparse_csr, "Whether the layout is CSR."),
     TERCEL_READ("is_quantized", never, "Never."),
     TERCEL_READ("is_meta", never, "Whether the tensor is on the meta device: always False."),
     TERCEL_READ("is_mkldnn", is_mkldnn, "Whether it is a packed weight, made by to_mkldnn()."),

@@ -18,11 +18,12 @@ from tercel.functional import *  # noqa: F401,F403
 from tercel._linear_algebra import *  # noqa: F401,F403
 from tercel._lowrank import *  # noqa: F401,F403
 from tercel._nn_functions import *  # noqa: F401,F403
+from tercel._sparse import *  # noqa: F401,F403
 from tercel.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 from tercel.settings import *  # noqa: F401,F403
 from tercel.storage import *  # noqa: F401,F403
 from tercel.storage import _storage_classes  # noqa: F401
-from tercel import arrow, io, safetensors, special, utils  # noqa: F401
+from tercel import arrow, io, safetensors, sparse, special, utils  # noqa: F401
 from tercel.arrow import from_arrow as from_arrow
 from tercel.serialization import load as load, save as save
 from tercel.utils.dlpack import from_dlpack as from_dlpack

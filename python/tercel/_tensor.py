@@ -66,6 +66,9 @@ def __reversed__(self):
     return _C.index_select(self, 0, _C.arange(self.size(0) - 1, -1, -1))
 
 
+_COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
+
+
 @_method
 def __deepcopy__(self, memo):
     if id(self) in memo:
@@ -73,9 +76,16 @@ def __deepcopy__(self, memo):
     if not self.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                            "at the moment.")
+    if self.is_sparse or self.layout in _COMPRESSED:
+        result = self.detach().clone().requires_grad_(self.requires_grad)
+        return _finish_copy(self, result if type(self) is Tensor else _C._make_subclass(type(self), result), memo)
     # Tensors that share a storage still share one afterwards: the memo finds the storage's copy.
     result = _rebuild(type(self), deepcopy(self.untyped_storage(), memo), self.dtype, self.storage_offset(),
                       tuple(self.size()), self.stride(), self.requires_grad, {})
+    return _finish_copy(self, result, memo)
+
+
+def _finish_copy(self, result, memo):
     memo[id(self)] = result
     if self.grad is not None:
         result.grad = deepcopy(self.grad, memo)
@@ -95,8 +105,37 @@ def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, attribute
     return result
 
 
+def _rebuild_sparse(cls, indices, values, size, coalesced, requires_grad, attributes):
+    """A COO tensor of a class; called by pickles."""
+    result = _C._sparse_coo_tensor(indices, values, size, is_coalesced=coalesced)
+    if cls is not Tensor:
+        result = _C._make_subclass(cls, result)
+    result.requires_grad_(requires_grad)
+    result.__dict__.update(attributes)
+    return result
+
+
+def _rebuild_compressed(cls, layout, compressed, plain, values, size, requires_grad, attributes):
+    """A tensor of a compressed layout and a class; called by pickles."""
+    result = _C._sparse_compressed_tensor(compressed, plain, values, size, layout)
+    if cls is not Tensor:
+        result = _C._make_subclass(cls, result)
+    result.requires_grad_(requires_grad)
+    result.__dict__.update(attributes)
+    return result
+
+
 @_method
 def __reduce_ex__(self, protocol):
+    if self.is_sparse:
+        return _rebuild_sparse, (type(self), self._indices(), self._values(), tuple(self.size()), self.is_coalesced(),
+                                 self.requires_grad, dict(self.__dict__))
+    if self.layout in _COMPRESSED:
+        by_rows = self.layout in (_C.sparse_csr, _C.sparse_bsr)
+        compressed, plain = ((self.crow_indices(), self.col_indices()) if by_rows else
+                             (self.ccol_indices(), self.row_indices()))
+        return _rebuild_compressed, (type(self), self.layout, compressed, plain, self.detach().values(),
+                                     tuple(self.size()), self.requires_grad, dict(self.__dict__))
     # The storage is a separate object: a pickle contains it once for all its tensors, and copy.copy() shares it.
     return _rebuild, (type(self), self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.size()),
                       self.stride(), self.requires_grad, dict(self.__dict__))
@@ -156,7 +195,7 @@ def storage(self):
 def _type_method(self, dtype=None, non_blocking=False):
     """Without an argument, the name of the legacy tensor type; else the tensor converted to a dtype."""
     if dtype is None:
-        return f"{_C._package_name()}.{self.dtype._legacy_name}Tensor"
+        return f"{_C._package_name()}.{'sparse.' if self.is_sparse else ''}{self.dtype._legacy_name}Tensor"
     if isinstance(dtype, str):
         dtype = dtype.rsplit(".", 1)[-1]
         matches = [d for d in _C._dtypes() if d._legacy_name + "Tensor" == dtype]
@@ -182,7 +221,18 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 @_method
 def new(self, *args, **kwargs):
     """A tensor made by the constructor of this dtype's legacy tensor type."""
+    if self.is_sparse:
+        from tercel._sparse import sparse_coo_tensor
+        return sparse_coo_tensor(*args, dtype=self.dtype, **kwargs)
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
+
+
+@_method
+def resize_as_sparse_(self, the_template):
+    """sparse_resize_() to the sizes and dimensions of another COO tensor."""
+    if not (self.is_sparse and the_template.is_sparse):
+        raise RuntimeError(f"resize_as_sparse_: self and src must be sparse, got {self.layout} and {the_template.layout}")
+    return self.sparse_resize_(tuple(the_template.shape), the_template.sparse_dim(), the_template.dense_dim())
 
 
 @_method

@@ -131,11 +131,11 @@ def _contents(x, indent):
     return _lines(nested, x.dim(), indent, numbers)
 
 
-def _with_suffixes(text, suffixes, indent):
+def _with_suffixes(text, suffixes, indent, on_new_line=False):
     parts = [text]
     length = len(text) - text.rfind("\n") + 1
-    for suffix in suffixes:
-        if length + len(suffix) + 2 > _Options.linewidth:
+    for i, suffix in enumerate(suffixes):
+        if (on_new_line and i == 0) or length + len(suffix) + 2 > _Options.linewidth:
             parts.append(",\n" + " " * indent + suffix)
             length = indent + len(suffix)
         else:
@@ -144,34 +144,56 @@ def _with_suffixes(text, suffixes, indent):
     return "".join(parts) + ")"
 
 
+def _part(name, x, indent):
+    """A part of a sparse tensor: indices=tensor(...)."""
+    prefix = f"{name}=tensor("
+    text = _contents(x.detach(), indent + len(prefix))
+    return prefix + text + (f", size={tuple(x.shape)})" if x.numel() == 0 else ")")
+
+
+def _sparse_contents(x, indent):
+    if x.layout is _C.sparse_coo:
+        parts = [_part("indices", x._indices(), indent), _part("values", x._values(), indent)]
+    elif x.layout in (_C.sparse_csr, _C.sparse_bsr):
+        parts = [_part("crow_indices", x.crow_indices(), indent), _part("col_indices", x.col_indices(), indent),
+                 _part("values", x.detach().values(), indent)]
+    else:
+        parts = [_part("ccol_indices", x.ccol_indices(), indent), _part("row_indices", x.row_indices(), indent),
+                 _part("values", x.detach().values(), indent)]
+    return (",\n" + " " * indent).join(parts)
+
+
 def tensor_str(x, contents=None):
     """The text of repr(x)."""
     is_parameter = type(x) is not _C.Tensor and type(x).__name__ == "Parameter"
     prefix = "tensor(" if type(x) is _C.Tensor or is_parameter else f"{type(x).__name__}("
     indent = len(prefix)
     suffixes = []
+    sparse = x.layout in (_C.sparse_coo, _C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
+    if sparse:
+        suffixes += [f"size={tuple(x.shape)}", f"nnz={x._nnz()}"]
     if x.device.type != "cpu":
         suffixes.append(f"device='{x.device}'")
-    if x.numel() == 0:
+    if not sparse and x.numel() == 0:
         if x.dim() != 1:
             suffixes.append(f"size={tuple(x.shape)}")
         if x.dtype is not _C.get_default_dtype():
             suffixes.append(f"dtype={x.dtype}")
     elif x.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool) and not _is_default_complex(x.dtype):
         suffixes.append(f"dtype={x.dtype}")
-    if _Options.edgeitems == 0 and x.numel() > 0:  # a summarized tensor also shows its sizes
+    if not sparse and _Options.edgeitems == 0 and x.numel() > 0:  # a summarized tensor also shows its sizes
         suffixes.insert(0, f"size={tuple(x.shape)}")
     if x.layout is not _C.strided:
         suffixes.append(f"layout={x.layout}")
     if contents is None:
-        contents = _contents(x.detach().to_dense(), indent)
+        contents = _sparse_contents(x, indent) if sparse else _contents(x.detach().to_dense(), indent)
     if x.grad_fn is not None:
         suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
     if _C._current_dual_level() >= 0 and (tangent := _C._unpack_dual(x)[1]) is not None:
         suffixes.append(f"tangent={tangent}")
-    text = _with_suffixes(prefix + contents, suffixes, indent)
+    text = _with_suffixes(prefix + contents, suffixes, indent, x.layout is _C.sparse_coo)
     return "Parameter containing:\n" + text if is_parameter else text
 
 

@@ -11,7 +11,15 @@ __all__ = ["load", "load_file", "safe_open", "save", "save_file"]
 
 
 def _check_sharing(tensors: Dict[str, Tensor]) -> None:
-    """RuntimeError for tensors that share bytes: they would be written twice, and be separate after loading."""
+    """
+    RuntimeError for tensors that share bytes: they would be written twice, and be separate after loading. ValueError for
+    sparse tensors.
+    """
+    sparse = {name for name, t in tensors.items() if t.is_sparse}
+    if sparse:
+        raise ValueError(f"You are trying to save a sparse tensor: `{sparse}` which this library does not support. You can "
+                         "make it a dense tensor before saving with `.to_dense()` but be aware this might make a much "
+                         "larger file than needed.")
     ranges = sorted((t.data_ptr(), t.data_ptr() + t.nbytes, name) for name, t in tensors.items() if t.numel() > 0)
     for (_, end, name), (begin, _, other) in zip(ranges, ranges[1:]):
         if begin < end:

@@ -13,7 +13,7 @@ INTEGERS = {"index", "indices", "target", "targets", "offsets", "lengths", "repe
             "input_lengths", "target_lengths", "count", "tensor_indices_or_sections"}
 BY_TYPE = {"int": 1, "float": 0.5, "bool": False, "Scalar": 1, "Tensor|Scalar": 2, "str": "mean", "int[]": [1, 1],
            "dtype": tc.float64, "object": [1.0, 2.0], "float[]": [1.0, 2.0],
-           "Storage": tc.ones(4).untyped_storage()}
+           "layout": tc.sparse_csr, "Storage": tc.ones(4).untyped_storage()}
 # Values of parameters by name, where the type is not enough: {type ("" is any): value}.
 BY_NAME = {
     "q": 0.5, "dims": [0], "source": {"int": 0, "int[]": 0}, "destination": {"int": 1, "int[]": 1}, "equation": "ij,jk->ik",
@@ -62,6 +62,15 @@ SAMPLES = dict(
 
 # Arguments of operations, where the attempts above find none: for a method the first is the tensor.
 ARGUMENTS = {
+    **{name: "x.to_sparse()" for name in ("_indices", "_nnz", "_values", "coalesce", "indices", "is_coalesced", "values")},
+    "_coalesced_": "x.to_sparse(), False", "sparse_mask": "x, x.to_sparse()", "sparse_resize_": "x.to_sparse(), [2, 3], 2, 0",
+    "sparse_resize_and_clear_": "x.to_sparse(), [2, 3], 2, 0", "_sparse_coo_tensor": "tc.tensor([[0, 1]]), v",
+    "sparse_sum": "x.to_sparse()", "sparse_softmax": "x.to_sparse(), 0", "sparse_log_softmax": "x.to_sparse(), 0",
+    **{name: "x.to_sparse_csr()" for name in ("crow_indices", "col_indices")},
+    **{name: "x.to_sparse_csc()" for name in ("ccol_indices", "row_indices")},
+    "_sparse_compressed_tensor": "tc.tensor([0, 1, 2]), i, v, [2, 2], tc.sparse_csr", "to_sparse_bsr": "x, [1, 1]",
+    "to_sparse_bsc": "x, [1, 1]", "sparse_sampled_addmm": "x.to_sparse_csr(), x, x",
+    "sparse_mm": "x.to_sparse(), x", "sparse_addmm": "x, x.to_sparse(), x",
     "_histogramdd": "tc.rand(4, 2), 2, [], None, False", "istft": "tc.ones(3, 5, dtype=tc.complex64), 4", "ormqr": "x, v, x",
     "stft": "tc.rand(16), 4",
     "_tensordot": "x, x, [0], [1]", "detach_": "v.clone()", "linalg_cond": "x, 'fro'", "squeeze": "x, [0]", "squeeze_": "x, [0]",

@@ -16,6 +16,14 @@ from tercel.autograd import forward_ad as fwAD
 LINES = r"""
 tc.promote_types(tc.int8, tc.float32), tc.can_cast(tc.int8, tc.bool), tc.finfo(tc.float32).eps, tc.iinfo(tc.int8).max
 tc.set_default_dtype(tc.get_default_dtype()), tc.set_default_device(tc.get_default_device())
+tc.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,)).resize_as_sparse_(tc.sparse_coo_tensor((4,))), tc.sparse_coo_tensor((2, 2))
+[make([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2)) for make in (tc.sparse_csr_tensor, tc.sparse_csc_tensor)], tc.sparse_compressed_tensor([0, 1], [0], [1.0], layout=tc.sparse_csr)
+[make([0, 1], [0], [[[1.0, 2.0]]], (1, 2)) for make in (tc.sparse_bsr_tensor, tc.sparse_bsc_tensor)], copy.deepcopy(x.to_sparse_csr()), pickle.dumps(x.to_sparse_bsr((1, 2)))
+tc.sparse.from_scipy(tc.sparse.to_scipy(x.to_sparse_csr()), tc.sparse_csc), repr(x.to_sparse_csc()), repr(x.to_sparse_csr())
+tc.smm(x.to_sparse(), x), tc.hspmm(x.to_sparse(), x), tc.spmm(x.to_sparse(), x), tc.dsmm(x.to_sparse(), x), tc.sspaddmm(x.to_sparse(), x.to_sparse(), x)
+tc.sparse.to_scipy(x.to_sparse()), tc.sparse.from_scipy(tc.sparse.to_scipy(x.to_sparse())), repr(x.to_sparse()), pickle.dumps(x.to_sparse())
+c = tc.sparse.check_sparse_tensor_invariants; c.enable(), c.is_enabled(), c.disable(), c.enable(), c(True)(lambda: 0)()
+w = nn.Embedding(3, 2, sparse=True); w(i).sum().backward(); optim.SparseAdam(w.parameters()).step(), copy.deepcopy(w.weight)
 tc.set_default_tensor_type(tc.FloatTensor), tc.set_num_threads(tc.get_num_threads())
 tc.is_anomaly_enabled(), tc.is_anomaly_check_nan_enabled(), tc.is_grad_enabled(), tc.is_inference_mode_enabled()
 tc.use_deterministic_algorithms(False), tc.set_deterministic_debug_mode("default"), tc.set_float32_matmul_precision("highest")
@@ -63,6 +71,11 @@ tc.data.Batch(0, 0, 0, 0, 0, x, x, [("a", 1, 0, "sample_major", True, v, v, None
 tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: None), tc.data.GenerateResult, tc.data.ConvertResult
 open(path + "/c.csv", "w").write("y,x\n" + "1,2\n0,3\n" * 9); tc.data.convert_csv(path + "/c.csv", path + "/c", label="y", dense=["x"], replace=True)
 open(path + "/c.txt", "w").write(("1" + "\t3" * 39 + "\n") * 9); tc.data.convert_criteo([path + "/c.txt"], path + "/k", replace=True)
+open(path + "/c.csv", "w").write("y,c\n" + "1,a\n0,b\n" * 9); r = tc.data.convert_csv(path + "/c.csv", path + "/e", label="y", categorical=["c"], min_count={"c": 1}, replace=True); r.categories_seen, r.dataset.valid, tc.data.convert_like(path + "/e", path + "/c.csv", path + "/f", replace=True)
+open(path + "/m.txt", "w").write("1 0:1 3:1\n0 2:1\n" * 9); tc.data.convert_libsvm(path + "/m.txt", path + "/m", replace=True)
+open(path + "/n.txt", "w").write("1 0:0:1 1:3:1\n0 0:2:1\n" * 9); tc.data.convert_libffm(path + "/n.txt", path + "/n", replace=True)
+tc.data.convert_dataset(tc.data.Dataset(clicks), path + "/w", "raw", replace=True), tc.data.verify_dataset(tc.data.Dataset(clicks))
+m = tc.utils.mkldnn.to_mkldnn(nn.Linear(3, 4)); m(tc.rand(2, 3)), repr(m), tc.utils.mkldnn.MkldnnLinear
 d = tc.data.ArrayDataset({"a": [0, 1], "b": ([0, 1, 2], [0, 1, 3])}, dense={"x": [1, 2]}, labels=[0, 1]); [b["keys"] for b in d.batches(2, shuffle=True)], d.schema, d.like({"a": [0], "b": [[2]]}, dense=[3])
 s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.step(), s.evaluate(progress=lambda *of: None), s.predict(tc.data.Dataset(clicks)), s.summary(), copy.deepcopy(s.config)
 s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.steps, s.rows, s.loss, s.is_whole, s.inputs, s.heads, s.schema, s.parameters(), s.tables(), s.buffers(), s.frozen, s.freeze("deep"), s.unfreeze("deep")

@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -400,3 +403,31 @@ def test_an_epoch_of_parquet_is_that_of_norm(tmp_path):
     options = {"batch_size": 100, "shuffle": True, "seed": 9}
     for found, wanted in zip(read(parquet, **options), read(made.dataset, **options)):
         assert found == wanted if isinstance(wanted, list) else (found == wanted).all()
+
+
+def test_without_its_arrow_parquet_says_what_to_install(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(draw_table(10), path)
+    (tmp_path / "libarrow.so.100").write_bytes(b"")
+    program = ("import tercel.data as td\n"
+               "try:\n"
+               f"    td.open_files('parquet', train=[{str(path)!r}], label=['click'], categorical=['genres'])\n"
+               "except RuntimeError as error:\n"
+               "    print(error)\n")
+    python_path = os.pathsep.join(sys.path)
+    for folder, found in ((tmp_path, "found libarrow.so.100 in"), (tmp_path / "none", "found that the loader says")):
+        environment = {**os.environ, "PYTHONPATH": python_path, "TERCEL_ARROW_LIBRARIES": str(folder)}
+        text = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True,
+                              check=True).stdout
+        assert "expected Arrow " in text and found in text and "pip install 'pyarrow==" in text
+
+
+def test_a_bad_record_is_left_out(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"click": pa.array([0, 1, 0, 1, 0], pa.float32()),
+                      "age": pa.array([0, np.nan, 2, None, 4], pa.float32()), "k": [[0], [1], [2, 2], [3], [4, 4]]})
+    pq.write_table(table, path)
+    dataset = describe(path, dense=["age"], categorical=["k"])
+    for options in ({}, {"shuffle": True, "seed": 1}):
+        labels, dense, keys = read(dataset, batch_size=4, on_bad_record="skip", **options)
+        assert sorted(zip(dense[:, 0].tolist(), keys)) == [(0, [[0]]), (2, [[2, 2]]), (4, [[4, 4]])]

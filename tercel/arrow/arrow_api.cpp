@@ -10,7 +10,6 @@ namespace tercel::arrow_module {
 namespace {
 
 void set_memory_limit(int64_t bytes) { pool().set_limit(bytes); }
-int64_t memory_in_use() { return pool().bytes_allocated(); }
 
 }  // namespace
 
@@ -19,7 +18,6 @@ extern "C" TERCEL_API const data::ArrowApi* tercel_arrow_api() {
                                   ::arrow::GetBuildInfo().version_major,
                                   ::arrow::GetBuildInfo().version_string.c_str(),
                                   set_memory_limit,
-                                  memory_in_use,
                                   open_file,
                                   close_file,
                                   get_schema,

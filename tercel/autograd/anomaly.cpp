@@ -1,4 +1,5 @@
 #include "tercel/autograd/anomaly.h"
+#include "tercel/core/sparse_data.h"
 
 #include <cmath>
 
@@ -17,6 +18,7 @@ AnomalyHooks& anomaly_hooks() {
 }
 
 bool has_nan(const Tensor& t) {
+  if (t.layout() != Layout::Strided) return t.impl().sparse() && has_nan(t.impl().sparse()->values);
   if (t.numel() == 0) return false;
   return visit_differentiable_types("anomaly mode", t.dtype(), [&]<class T> {
     const Tensor dense = t.is_contiguous() ? t.detach() : dense_copy(t);

@@ -233,10 +233,11 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
   if (!impl.defined()) return;
   Gradient& kept = ensure_autograd_meta(Tensor(std::move(impl))).grad;
   // A copy: the gradient may be changed in place elsewhere.
-  kept = kept.defined()
-             ? add_gradients(kept, gradient)
-             : Gradient{gradient.is_rows() ? gradient.values : copy_with_layout_of(gradient.values, gradient.values),
-                        gradient.rows, gradient.sources};
+  if (kept.defined())
+    kept = add_gradients(kept, gradient);
+  else
+    kept = {gradient.is_strided() ? copy_with_layout_of(gradient.values, gradient.values) : gradient.values,
+            gradient.rows, gradient.sources};
 }
 
 /** Tensor hooks of the outputs (an undefined gradient if nothing depends on one), then retained

@@ -38,6 +38,12 @@ std::vector<double> elements_of(const Tensor& t) {
 
 /** A gradient's elements; equal rows are added, an undefined gradient is zero. */
 std::vector<double> elements_of(const Gradient& g, const Tensor& like) {
+  if (g.is_coo() || g.is_compressed()) {
+    const Tensor dense = empty(like.sizes(), TensorOptions(like.dtype(), like.device()));
+    if (dense.numel() > 0) std::memset(dense.data_ptr(), 0, dense.nbytes());
+    add_rows(dense, g);
+    return elements_of(dense);
+  }
   if (g.defined() && !g.is_rows()) {
     TERCEL_CHECK(g.values.sizes() == like.sizes() && g.values.dtype() == like.dtype(), RuntimeError,
                  "gradcheck: ", "the gradient is ", describe(g.values), ", the input ", describe(like));

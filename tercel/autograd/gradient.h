@@ -1,4 +1,4 @@
-// A gradient: a dense tensor, or some rows of it.
+// A gradient: a strided tensor, a sparse tensor, or some rows.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -11,7 +11,10 @@ namespace tercel {
  * Dense: `values` has X's sizes. Rows: `rows` [n] int64 names rows of X, and `values` [m, ...] has their gradients:
  * that of entry i is values[sources[i]], or values[i] where `sources` is undefined and m = n. So the keys of a bag
  * share one value. A row may occur several times, in any order; its values are added. Other rows have gradient zero.
- * Gradients of rows are added by concatenation, and become dense only if X also has a dense gradient.
+ * COO: `values` is a COO tensor of X's sizes; one with a single sparse dimension means the same as rows (to_coo(),
+ * to_rows()). Gradients of rows and COO gradients are added by concatenation, and become dense only if X also has a
+ * dense gradient. Compressed layouts (CSR ...): `values` is such a tensor; two of one pattern are added by their
+ * values, others become COO.
  */
 struct Gradient {
   Tensor values;
@@ -20,6 +23,11 @@ struct Gradient {
 
   bool defined() const { return values.defined(); }
   bool is_rows() const { return rows.defined(); }
+  bool is_coo() const { return values.layout() == Layout::SparseCoo; }
+  /** A tensor of a layout such as CSR. */
+  bool is_compressed() const { return tercel::is_compressed(values.layout()); }
+  /** Neither rows nor sparse. */
+  bool is_strided() const { return !is_rows() && values.layout() == Layout::Strided; }
 };
 
 /** into += g, elementwise, in place; same sizes and floating dtype. */
@@ -28,7 +36,14 @@ TERCEL_API void accumulate_dense(const Tensor& into, const Tensor& g);
 /** Records that `sum` is a + b if one of the two requires a gradient. */
 void record_sum(const Tensor& sum, const Tensor& a, const Tensor& b);
 
-/** Adds a gradient of rows to a dense one, in place. */
+/**
+ * A gradient of rows of a tensor with these sizes as a COO gradient, and a COO gradient with one sparse dimension as
+ * rows; others unchanged. Values are shared, not copied, unless the rows have `sources`.
+ */
+TERCEL_API Gradient to_coo(Gradient g, IntSpan sizes);
+TERCEL_API Gradient to_rows(Gradient g);
+
+/** Adds a gradient of rows, or a sparse one, to a dense one, in place. */
 TERCEL_API void add_rows(const Tensor& into, const Gradient& rows);
 
 /**
@@ -41,6 +56,9 @@ TERCEL_API Gradient add_gradients(Gradient a, Gradient b);
 TERCEL_API bool has_layout_of(const Tensor& g, const Tensor& variable);
 /** A copy of g with the strides of a gradient of `variable`; recorded. */
 TERCEL_API Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable);
+
+/** A sparse tensor with the same entries whose values are shared with no other: a copy of what is shared. */
+TERCEL_API Tensor own_sparse(const Tensor& g);
 
 /** A row-major copy. */
 TERCEL_API Tensor dense_copy(const Tensor& t);

@@ -11,17 +11,19 @@ namespace {
 
 bool is_shared(const Tensor& g) { return g.use_count() > 1 || g.storage().use_count() > 1; }
 
-/** The first gradient of a leaf: copied if it is shared, as later sums change it in place. */
+/** The first gradient of a leaf: copied if it is shared, as later sums, and users, change it in place. */
 Gradient to_be_kept(Gradient gradient, const Tensor& leaf) {
-  if (!gradient.is_rows() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf)))
+  const bool sparse = gradient.is_coo() || gradient.is_compressed();
+  if (sparse && !grad_enabled()) gradient.values = own_sparse(gradient.values);
+  if (gradient.is_strided() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf)))
     gradient.values = copy_with_layout_of(gradient.values, leaf);
   return gradient;
 }
 
 /** False if the sum needs a new tensor, since tensors of a graph must not be changed. */
 bool add_in_place(const Gradient& sum, const Gradient& gradient) {
-  if (!sum.defined() || sum.is_rows()) return false;
-  if (gradient.is_rows()) {
+  if (!sum.defined() || !sum.is_strided()) return false;
+  if (!gradient.is_strided()) {
     if (is_shared(sum.values)) return false;
     add_rows(sum.values, gradient);
     sum.values.impl().bump_version();
@@ -52,9 +54,9 @@ void LeafNode::add(Gradient gradient) {
     {
       const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
       if (add_in_place(sum, gradient)) return;
-      if (sum.defined() && !sum.is_rows()) {
+      if (sum.defined() && sum.is_strided()) {
         after.values = dense_copy(sum.values);
-        if (gradient.is_rows()) {
+        if (!gradient.is_strided()) {
           add_rows(after.values, gradient);
           std::swap(sum, after);
           return;
@@ -66,13 +68,13 @@ void LeafNode::add(Gradient gradient) {
     }
     if (!before.defined())
       after = gradient = to_be_kept(std::move(gradient), leaf_);
-    else if (before.is_rows())
+    else if (!before.is_strided())
       after = add_gradients(before, gradient);
     else
       record_sum(after.values, before.values, gradient.values);
     const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
     if (!sum.values.is_same(before.values)) continue;
-    if (sum.defined() && !sum.is_rows() && sum.values.version() != version) continue;
+    if (sum.defined() && sum.is_strided() && sum.values.version() != version) continue;
     std::swap(sum, after);
     return;
   }

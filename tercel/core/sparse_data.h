@@ -29,4 +29,9 @@ struct SparseData {
   bool coalesced = false;  ///< COO: known to be sorted in row-major order, without duplicates
 };
 
+namespace detail {
+/** A COO tensor of parts that fit the sizes, which the caller has checked; without history. */
+TERCEL_API Tensor make_coo(const Tensor& indices, const Tensor& values, IntSpan sizes, bool coalesced);
+}  // namespace detail
+
 }  // namespace tercel

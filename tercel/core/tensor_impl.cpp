@@ -312,7 +312,14 @@ void TensorImpl::set_version_counter(intrusive_ptr<VersionCounter> counter) {
   make_extra().version_counter = std::move(counter);
 }
 
-void TensorImpl::set_sparse(std::unique_ptr<SparseData> parts) { make_extra().sparse = std::move(parts); }
+void TensorImpl::set_sparse(std::unique_ptr<SparseData> parts) {
+  make_extra().sparse = std::move(parts);
+  if (!has_own_version()) set_version_counter(make_intrusive<VersionCounter>(uint32_t{0}));
+  // There are no strides; as in PyTorch they read as zeros.
+  std::fill_n(dims() + capacity(), ndim_, int64_t{0});
+  set_flag(kContiguous, false);
+  set_flag(kDense, false);
+}
 
 /** Before the storage changes: see Note [Version counters]. */
 void TensorImpl::keep_version() {

@@ -60,8 +60,6 @@ struct ArrowApi {
 
   /** Bytes that all readers and writers may hold at a time. */
   void (*set_memory_limit)(int64_t bytes);
-  /** Bytes that they hold. */
-  int64_t (*memory_in_use)();
 
   /** Reads the metadata. The input is not used after the call. */
   ArrowCode (*open_file)(const ArrowInput* input, ArrowParquetFile** out, ArrowFailure* failure);

@@ -65,7 +65,7 @@ std::vector<std::string> module_paths() {
   Dl_info here{};
   if (::dladdr(reinterpret_cast<const void*>(&state), &here) != 0 && here.dli_fname) {
     const std::string folder = parent_path(here.dli_fname);
-    for (const char* beside : {"", "../lib", "../lib64"})
+    for (const char* beside : {"", "lib", "../lib", "../lib64"})
       paths.push_back(join_path(join_path(folder, beside), kModule));
   }
   std::erase_if(paths, [](const std::string& path) { return !exists(path); });

@@ -21,13 +21,13 @@ struct ConvertDatasetOptions {
   std::shared_ptr<const DatasetFormat> format;  // of the new files: see make_format_like()
 
   static constexpr auto fields() {
-    return std::tuple(Field{"rows_per_file", &ConvertDatasetOptions::rows_per_file,
-                            "rows of each file; 0: as many as the file of the same number has in the source",
-                            at_least(0)},
-                      Field{"on_bad_record", &ConvertDatasetOptions::on_bad_record,
-                            "fail, or leave out the row; one that the new format cannot hold always fails"},
-                      Field{"max_bad_records", &ConvertDatasetOptions::max_bad_records,
-                            "rows of each part that may be left out", at_least(0)});
+    return std::tuple(
+        Field{"rows_per_file", &ConvertDatasetOptions::rows_per_file,
+              "rows of each file; 0: as many as the file of the same number has in the source", at_least(0)},
+        Field{"on_bad_record", &ConvertDatasetOptions::on_bad_record,
+              "fail, or leave out the row; one that the new format cannot hold always fails"},
+        Field{"max_bad_records", &ConvertDatasetOptions::max_bad_records, "rows of each part that may be left out",
+              at_least(0)});
   }
 };
 
@@ -46,7 +46,7 @@ struct ConvertDatasetResult {
  * called with the rows written; exceptions from it end the conversion.
  */
 TERCEL_API ConvertDatasetResult convert_dataset(const Dataset& source, const std::string& folder,
-                                   const ConvertDatasetOptions& options, bool replace,
-                                   FunctionRef<void(int64_t rows)> progress);
+                                                const ConvertDatasetOptions& options, bool replace,
+                                                FunctionRef<void(int64_t rows)> progress);
 
 }  // namespace tercel::data

@@ -48,17 +48,6 @@ int64_t add_wrapping(int64_t a, int64_t b) {
 
 }  // namespace
 
-int64_t DecodedRows::bytes() const {
-  int64_t sum = 0;
-  for (const FloatColumn& column : floats) sum += 4 * column.width * rows;
-  for (const KeyColumn& column : keys) {
-    const int64_t count = rows == 0 ? 0 : column.begin(rows - 1) + column.count(rows - 1) - column.begin(0);
-    sum += count * (column.weights ? 12 : 8) + (column.offsets ? 8 * (rows + 1) : 0);
-  }
-  for (const FurtherColumn& column : columns) sum += rows * (column.floats ? 4 : 8);
-  return sum;
-}
-
 void DecodedRows::clear_like(const DecodedRows& other) {
   rows = 0;
   origins.clear();
@@ -302,35 +291,52 @@ bool RowAssembler::copy_columns(const DecodedRows& from, RowAt row_at, int64_t c
 }
 
 template <class RowAt>
-void RowAssembler::decode_rows(const DecodedRows& from, RowAt row_at, int64_t count, int64_t batch_row,
-                               BatchBuffer& out) const {
-  bool good = true;
-  for (const FloatColumn& column : from.floats) good &= !has_bad(column.bad, row_at, count);
-  for (const KeyColumn& column : from.keys) good &= !has_bad(column.bad, row_at, count);
-  for (const FurtherColumn& column : from.columns) good &= !has_bad(column.bad, row_at, count);
-  for (int64_t begin = 0; good && begin < count; begin += kBlockRows) {
+bool RowAssembler::copy_rows(const DecodedRows& from, RowAt row_at, int64_t count, int64_t batch_row,
+                             BatchBuffer& out) const {
+  for (const FloatColumn& column : from.floats)
+    if (has_bad(column.bad, row_at, count)) return false;
+  for (const KeyColumn& column : from.keys)
+    if (has_bad(column.bad, row_at, count)) return false;
+  for (const FurtherColumn& column : from.columns)
+    if (has_bad(column.bad, row_at, count)) return false;
+  for (int64_t begin = 0; begin < count; begin += kBlockRows) {
     const int64_t end = std::min(begin + kBlockRows, count);
-    good = copy_floats(from, row_at, begin, end, batch_row, out);
-    for (size_t input = 0; good && shape_.uniform && input < shape_.inputs.size(); ++input)
-      good = copy_uniform(from, input, row_at, begin, end, batch_row, out);
+    if (!copy_floats(from, row_at, begin, end, batch_row, out)) return false;
+    for (size_t input = 0; shape_.uniform && input < shape_.inputs.size(); ++input)
+      if (!copy_uniform(from, input, row_at, begin, end, batch_row, out)) return false;
   }
-  for (size_t input = 0; good && !shape_.uniform && input < shape_.inputs.size(); ++input)
-    good = copy_ragged(from, input, row_at, count, batch_row, out);
-  good = good && copy_columns(from, row_at, count, batch_row, out);
-  if (good) [[likely]]
+  for (size_t input = 0; !shape_.uniform && input < shape_.inputs.size(); ++input)
+    if (!copy_ragged(from, input, row_at, count, batch_row, out)) return false;
+  return copy_columns(from, row_at, count, batch_row, out);
+}
+
+template <class RowAt>
+void RowAssembler::decode_rows(const DecodedRows& from, RowAt row_at, const Places& places, BatchBuffer& out) const {
+  std::vector<int64_t> nnz;
+  for (const BatchBuffer::Input& input : out.inputs) nnz.push_back(input.nnz);
+  if (copy_rows(from, row_at, places.count, places.batch_row, out)) [[likely]]
     return;
-  for (int64_t i = 0; i < count; ++i) check_row(from, row_at(i));
+  for (int64_t i = 0; i < places.count; ++i) {
+    try {
+      check_row(from, row_at(i));
+    } catch (const DataError& error) {
+      // Columns were copied one after the other: the rows before the bad one once more, all of them.
+      for (size_t input = 0; input < nnz.size() && !shape_.uniform; ++input) out.inputs[input].nnz = nnz[input];
+      TERCEL_ASSERT(copy_rows(from, row_at, i, places.batch_row, out));
+      throw BadRecord(error.what(), places.begin + i);
+    }
+  }
   throw_error<InternalError>({"columns: a batch has a bad row, and no row is bad"});
 }
 
-void RowAssembler::decode(const DecodedRows& from, int64_t first, const uint32_t* mix, int64_t count, int64_t batch_row,
+void RowAssembler::decode(const DecodedRows& from, int64_t first, const uint32_t* mix, const Places& places,
                           BatchBuffer& out) const {
   if (mix)
     decode_rows(
-        from, [mix](int64_t i) { return int64_t{mix[i]}; }, count, batch_row, out);
+        from, [mix](int64_t i) { return int64_t{mix[i]}; }, places, out);
   else
     decode_rows(
-        from, [first](int64_t i) { return first + i; }, count, batch_row, out);
+        from, [first](int64_t i) { return first + i; }, places, out);
 }
 
 void RowAssembler::fail(const DecodedRows& from, int64_t row, std::string_view column, std::string_view expected,

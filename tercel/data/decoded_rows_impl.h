@@ -81,8 +81,6 @@ struct DecodedRows {
   DecodedRows(const DecodedRows&) = delete;
   DecodedRows& operator=(const DecodedRows&) = delete;
 
-  /** Bytes of the values. */
-  int64_t bytes() const;
   /** Appends copies of some rows of another; both have the same columns. */
   void append(const DecodedRows& from, int64_t begin, int64_t count);
   /** No rows, of the same columns. */
@@ -102,15 +100,19 @@ class RowAssembler {
                std::vector<std::string> files);
 
   const BatchShape& shape() const { return shape_; }
-  const RowRules& rules() const { return rules_; }
-  const std::vector<std::string>& files() const { return files_; }
-  /** Rows `first`, `first` + 1, ..., or those that `mix` lists, to rows of the batch. DataError for a bad row. */
-  void decode(const DecodedRows& from, int64_t first, const uint32_t* mix, int64_t count, int64_t batch_row,
+  /**
+   * Rows `first`, `first` + 1, ..., or those that `mix` lists, to the places of a window and the batch. BadRecord for
+   * the first bad row; those before it are in the batch.
+   */
+  void decode(const DecodedRows& from, int64_t first, const uint32_t* mix, const Places& places,
               BatchBuffer& out) const;
 
  private:
   template <class RowAt>
-  void decode_rows(const DecodedRows& from, RowAt row_at, int64_t count, int64_t batch_row, BatchBuffer& out) const;
+  void decode_rows(const DecodedRows& from, RowAt row_at, const Places& places, BatchBuffer& out) const;
+  /** False if a row breaks a rule. */
+  template <class RowAt>
+  bool copy_rows(const DecodedRows& from, RowAt row_at, int64_t count, int64_t batch_row, BatchBuffer& out) const;
   template <class RowAt>
   bool copy_floats(const DecodedRows& from, RowAt row_at, int64_t begin, int64_t end, int64_t batch_row,
                    BatchBuffer& out) const;

@@ -69,8 +69,9 @@ void RowEncoder::encode_dense(const TextRows& rows, EncodedRows& out) const {
   const auto dim = static_cast<size_t>(dense_dim_);
   out.dense.resize(static_cast<size_t>(rows.rows) * dim);
   for (size_t d = 0; d < dim; ++d) {
-    float* place = out.dense.data() + d;
-    for (const double value : rows.dense[d]) {
+    for (size_t r = 0; r < rows.dense[d].size(); ++r) {
+      const double value = rows.dense[d][r];
+      float* const place = &out.dense[r * dim + d];
       switch (dense_.transform) {
         case DenseTransform::Raw: *place = std::isnan(value) ? 0.0F : static_cast<float>(value); break;
         case DenseTransform::Log: *place = static_cast<float>(log_of_count(value)); break;
@@ -80,7 +81,6 @@ void RowEncoder::encode_dense(const TextRows& rows, EncodedRows& out) const {
               static_cast<float>(std::clamp((log_of_count(value) - dense_.mean[d]) / dense_.std[d], -kMost, kMost));
           break;
       }
-      place += dim;
     }
   }
 }
@@ -97,13 +97,8 @@ void RowEncoder::encode(const TextRows& rows, EncodedRows& out) const {
   if (!rows.ragged) {
     // Column by column: the table of a field stays in the cache.
     out.keys.resize(count * slots);
-    for (size_t slot = 0; slot < slots; ++slot) {
-      int64_t* place = out.keys.data() + slot;
-      for (const std::string_view text : rows.fields[slot].values) {
-        *place = key_of(slot, text);
-        place += slots;
-      }
-    }
+    for (size_t slot = 0; slot < slots; ++slot)
+      for (size_t r = 0; r < count; ++r) out.keys[r * slots + slot] = key_of(slot, rows.fields[slot].values[r]);
     return;
   }
   out.nnz.resize(count * slots);

@@ -85,6 +85,7 @@ struct TextTable::State {
   bool open_next();
   void fill(std::string& text, size_t bytes);
   void read_block(TextBlock& block);
+  bool has_record(std::string_view text, size_t head) const;
   void bind(TextBlock& block);
   void skip_head(const TextBlock& block, RecordReader& records) const;
 };
@@ -116,6 +117,13 @@ void TextTable::State::fill(std::string& text, size_t bytes) {
   text.resize(size);
 }
 
+/** Whether there is a record behind the head of a file; comments may be long. */
+bool TextTable::State::has_record(std::string_view text, size_t head) const {
+  RecordReader records(text.substr(head), dialect, name_of(sources[next_source - 1]),
+                       count_lines(text.substr(0, head)));
+  return records.next();
+}
+
 void TextTable::State::read_block(TextBlock& block) {
   const bool first = lines == 0;
   block.text.swap(rest);
@@ -126,7 +134,9 @@ void TextTable::State::read_block(TextBlock& block) {
     const size_t head = first ? bytes_of_lines(block.text, format.skip_lines) : 0;
     end = at_end || bytes > kMostBlockBytes ? block.text.size()
                                             : head + whole_records(std::string_view(block.text).substr(head), dialect);
-    if (at_end || end > head) break;
+    if (at_end || bytes > kMostBlockBytes) break;
+    if (end > head && (!first || !format.header || has_record(std::string_view(block.text).substr(0, end), head)))
+      break;
   }
   rest.assign(block.text, end, std::string::npos);
   block.text.resize(end);

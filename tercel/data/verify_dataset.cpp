@@ -30,7 +30,8 @@ class Verifier {
 
   VerifyResult run() {
     verify_vocabulary();
-    for (const auto& [name, part] : dataset_.parts()) {
+    for (const auto& named : dataset_.parts()) {
+      const DataPart& part = named.part;
       if (!part.file_list.empty()) attempt([&] { verify_list(part); });
       for (const DataFile& file : part.files) {
         if (full()) return std::move(result_);

@@ -1,6 +1,7 @@
 #include <bit>
 #include <unordered_map>
 
+#include "tercel/core/sparse_data.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/io/pickle_impl.h"
 #include "tercel/util/format.h"
@@ -191,7 +192,29 @@ class Pickler {
     op('R');
   }
 
+  /** Not its requires_grad, for which torch's function has no argument. */
+  void coo(const Tensor& t) {
+    const SparseData& parts = *t.impl().sparse();
+    global("torch._utils", "_rebuild_sparse_tensor");
+    global("torch.serialization", "_get_layout");
+    text("torch.sparse_coo");
+    op('\x85');
+    op('R');
+    op('(');
+    tensor(parts.indices, false);
+    tensor(parts.values, false);
+    global("torch", "Size");
+    numbers(t.sizes());
+    op('\x85');
+    op('R');
+    op(parts.coalesced ? '\x88' : '\x89');
+    op('t');
+    op('\x86');
+    op('R');
+  }
+
   void tensor(const Tensor& t, bool requires_grad) {
+    if (t.layout() == Layout::SparseCoo) return coo(t);
     check_exportable(t, name_, "");
     const ElementType* type = find_element_type(t.dtype());
     TERCEL_CHECK(type, TypeError, printable(name_), ": torch has no storage for ", to_string(t.dtype()));

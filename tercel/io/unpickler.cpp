@@ -3,6 +3,8 @@
 #include <bit>
 #include <unordered_map>
 
+#include "tercel/core/sparse_data.h"
+#include "tercel/io/coo_impl.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/io/pickle_impl.h"
 #include "tercel/util/cursor.h"
@@ -32,11 +34,12 @@ enum class NodeKind : uint8_t {
   Global,
   Storage,
   Tensor,
-  Bytes
+  Bytes,
+  Layout
 };
 
 std::string_view to_string(NodeKind kind) {
-  static constexpr std::array<std::string_view, 14> kNames = {"None",
+  static constexpr std::array<std::string_view, 15> kNames = {"None",
                                                               "a bool",
                                                               "an int",
                                                               "a float",
@@ -49,7 +52,8 @@ std::string_view to_string(NodeKind kind) {
                                                               "a class or function",
                                                               "a storage",
                                                               "a tensor",
-                                                              "bytes"};
+                                                              "bytes",
+                                                              "a layout"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -59,6 +63,8 @@ enum class Function : uint8_t {
   RebuildTensor2,
   RebuildTensor3,
   RebuildParameter,
+  RebuildSparse,
+  GetLayout,
   Size,
   Device,
   StorageClass,
@@ -78,6 +84,8 @@ constexpr GlobalName kGlobals[] = {
     {"torch._utils", "_rebuild_tensor_v2", Function::RebuildTensor2},
     {"torch._utils", "_rebuild_tensor_v3", Function::RebuildTensor3},
     {"torch._utils", "_rebuild_parameter", Function::RebuildParameter},
+    {"torch._utils", "_rebuild_sparse_tensor", Function::RebuildSparse},
+    {"torch.serialization", "_get_layout", Function::GetLayout},
     {"_codecs", "encode", Function::Encode},
     {"__builtin__", "bytes", Function::MakeBytes},
     {"torch", "Size", Function::Size},
@@ -123,6 +131,9 @@ struct TensorInfo {
   int64_t offset = 0;
   DimVector sizes, strides;
   bool requires_grad = false, parameter = false;
+  // Of a COO tensor, which has no storage itself: places of its parts in the vector of tensors.
+  bool coo = false, coalesced = false;
+  size_t indices = 0, values = 0;
 };
 
 class Unpickler {
@@ -408,6 +419,12 @@ class Unpickler {
         info.parameter = true;
         return add_tensor(std::move(info));
       }
+      case Function::RebuildSparse: return push_coo(args);
+      case Function::GetLayout: {
+        const std::string_view layout = args.size() == 1 ? text_of(args[0], "a layout") : "";
+        if (layout != "torch.sparse_coo") fail("the layout torch.sparse_coo", str_cat({"'", printable(layout), "'"}));
+        return push_number(NodeKind::Layout, 0);
+      }
       case Function::StorageClass: break;
     }
     fail("a function to call", "the class of a storage");
@@ -457,6 +474,24 @@ class Unpickler {
       check_hooks(args[5]);
     }
     check_geometry(info, storage);
+    return add_tensor(std::move(info));
+  }
+
+  /** A layout, and (indices, values, sizes) with, since torch 2.1, whether they are coalesced. */
+  bool push_coo(const std::vector<Index>& args) {
+    if (args.size() != 2) fail("two arguments of _rebuild_sparse_tensor", str_cat({args.size()}));
+    static_cast<void>(node_of(args[0], NodeKind::Layout, "the layout of a sparse tensor"));
+    const std::vector<Index>& parts = items_of(args[1], "parts of a sparse tensor");
+    if (parts.size() != 3 && parts.size() != 4) fail("three or four parts of a sparse tensor", str_cat({parts.size()}));
+    TensorInfo info;
+    info.coo = true;
+    info.indices = static_cast<size_t>(node_of(parts[0], NodeKind::Tensor, "indices").number);
+    info.values = static_cast<size_t>(node_of(parts[1], NodeKind::Tensor, "values").number);
+    if (tensors_[info.indices].coo || tensors_[info.values].coo)
+      fail("strided parts of a sparse tensor", "a sparse one");
+    info.dtype = tensors_[info.values].dtype;
+    info.sizes = numbers_of(parts[2], "sizes");
+    info.coalesced = parts.size() == 4 && node_of(parts[3], NodeKind::Bool, "is_coalesced").number != 0;
     return add_tensor(std::move(info));
   }
 
@@ -532,6 +567,7 @@ class Unpickler {
         if (node.special && node.kind == NodeKind::Tuple) return Value::size(numbers_of(index, "sizes"));
         return make_container(node, depth, cost);
       case NodeKind::Global:
+      case NodeKind::Layout:
       case NodeKind::Storage: break;
     }
     fail("a value", to_string(node.kind));
@@ -563,11 +599,22 @@ class Unpickler {
   }
 
   Value make_tensor(const TensorInfo& info) {
+    const Tensor t = info.coo ? coo_tensor(info) : strided_tensor(info);
+    t.impl().set_requires_grad_flag(info.requires_grad);
+    return info.parameter ? Value::parameter(t) : Value(t);
+  }
+
+  Tensor coo_tensor(const TensorInfo& info) {
+    const Tensor indices = strided_tensor(tensors_[info.indices]), values = strided_tensor(tensors_[info.values]);
+    const std::string fault = fault_of_coo(indices, values, info.sizes, info.coalesced);
+    if (!fault.empty()) fail("the parts of a sparse tensor", fault);
+    return detail::make_coo(indices, values, info.sizes, info.coalesced);
+  }
+
+  Tensor strided_tensor(const TensorInfo& info) {
     StorageInfo& storage = storages_[info.storage];
     if (!storage.loaded) storage.loaded = load_(storage.key, storage.nbytes, storage.dtype);
-    auto impl = make_intrusive<TensorImpl>(storage.loaded, info.dtype, info.sizes, info.strides, info.offset);
-    impl->set_requires_grad_flag(info.requires_grad);
-    return info.parameter ? Value::parameter(Tensor(std::move(impl))) : Value(Tensor(std::move(impl)));
+    return Tensor(make_intrusive<TensorImpl>(storage.loaded, info.dtype, info.sizes, info.strides, info.offset));
   }
 
   std::string_view bytes_;

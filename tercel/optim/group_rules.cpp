@@ -4,6 +4,7 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/optim/apply_rule.h"
 #include "tercel/util/profile.h"
 
@@ -83,12 +84,31 @@ Step<double> numbers_of(GroupRule rule, const GroupOptions& o, double step, bool
   return h;
 }
 
+/** A COO gradient as rows, or, if several dimensions are sparse, strided. */
+Gradient rows_or_dense(Gradient gradient) {
+  Gradient out = to_rows(std::move(gradient));
+  return out.is_coo() ? Gradient{to_dense(out.values), {}} : out;
+}
+
 void check_takes_rows(GroupRule rule, const GroupOptions& o) {
   const char* const name = group_rule_name(rule);
   TERCEL_CHECK(rule == GroupRule::SGD || rule == GroupRule::Adagrad, RuntimeError, name,
-               " does not support sparse gradients");
+               " does not support sparse gradients",
+               rule == GroupRule::Adam || rule == GroupRule::AdamW ? ", please consider SparseAdam instead" : "");
   TERCEL_CHECK(o.weight_decay == 0 && (rule == GroupRule::Adagrad || o.momentum == 0), RuntimeError, name,
                ": row gradients support neither weight_decay nor momentum");
+}
+
+void apply(const char* name, RuleId id, const Step<double>& numbers, const Tensor& parameter, Span<Tensor> states,
+           const Gradient& gradient) {
+  if (!gradient.is_rows()) {
+    apply_rule(name, id, numbers, parameter, states, gradient);
+    return;
+  }
+  check_row_range(name, gradient.rows, parameter);  // before the first block is updated
+  UniqueRows unique;
+  unique.reduce_in_blocks(gradient,
+                          [&](const Gradient& rows) { apply_rule(name, id, numbers, parameter, states, rows); });
 }
 
 double value_of(const Tensor& step) {
@@ -153,7 +173,8 @@ double group_state_start(GroupRule rule, const GroupOptions& o) {
 }
 
 void update_by_group_rule(GroupRule rule, const GroupOptions& o, double step, bool first, const Tensor& parameter,
-                          Span<Tensor> states, const Gradient& gradient) {
+                          Span<Tensor> states, const Gradient& given) {
+  const Gradient gradient = rows_or_dense(given);
   const char* const name = group_rule_name(rule);
   const ProfileRange range(name, RangeKind::Op);
   const RuleId id = rule_id(rule, o);
@@ -161,14 +182,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, double step, bo
   check_rule_operands(name, id, parameter, states, gradient);
   if (nothing_to_do(rule, o)) return;
   const Step<double> numbers = numbers_of(rule, o, step, first);
-  if (!gradient.is_rows()) {
-    apply_rule(name, id, numbers, parameter, states, gradient);
-  } else {
-    check_row_range(name, gradient.rows, parameter);  // before the first block is updated
-    UniqueRows unique;
-    unique.reduce_in_blocks(gradient,
-                            [&](const Gradient& rows) { apply_rule(name, id, numbers, parameter, states, rows); });
-  }
+  apply(name, id, numbers, parameter, states, gradient);
 }
 
 void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Span<Tensor> parameters,
@@ -184,8 +198,13 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Spa
   for (const Tensor& step : steps)
     TERCEL_CHECK(step.defined() && step.numel() == 1, RuntimeError, name, ": expected a step of one element, got ",
                  describe(step));
-  for (size_t i = 0; i < n; ++i)
-    check_rule_operands(name, id, parameters[i], states.subspan(i * each, each), {gradients[i], Tensor()});
+  std::vector<Gradient> taken;
+  for (size_t i = 0; i < n; ++i) {
+    check_defined(name, gradients[i], "grads");
+    taken.push_back(rows_or_dense({gradients[i], Tensor()}));
+    if (taken[i].is_rows()) check_takes_rows(rule, o);
+    check_rule_operands(name, id, parameters[i], states.subspan(i * each, each), taken[i]);
+  }
   if (nothing_to_do(rule, o)) return;
   Step<double> numbers = numbers_of(rule, o, 1, first);
   double last = 1;
@@ -195,7 +214,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Spa
       set_value(steps[i], step);
       if (step != last) numbers = numbers_of(rule, o, last = step, first);  // most parameters have the same step
     }
-    apply_rule(name, id, numbers, parameters[i], states.subspan(i * each, each), {gradients[i], Tensor()});
+    apply(name, id, numbers, parameters[i], states.subspan(i * each, each), taken[i]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tercel/util/error.h"
@@ -230,6 +231,22 @@ TEST_F(TextTableTest, BlocksEndBetweenRecords) {
   EXPECT_EQ(read(csv_format(options), {text, text.substr(3)}).size(), 600u);
   EXPECT_EQ(read(csv_format(options), {text}), expected);
   expect_error(csv_format(options), {text + "x,Rome\n"}, "t0: line 30302: column 1 (click): expected 0 or 1");
+}
+
+TEST_F(TextTableTest, NamesMayFollowLongComments) {
+  CsvOptions options;
+  options.label = "click";
+  options.dense = {"age"};
+  options.comment = "#";
+  options.skip_lines = 1;
+  std::string comments = "\"skipped\n";
+  while (comments.size() < 300'000) comments += "# \"a comment\n\n";
+  EXPECT_EQ(read(csv_format(options), {comments + "click,age\n1,5\n"}), (std::vector<ReadRow>{{1, {5}, {}}}));
+  expect_error(csv_format(options), {comments},
+               "t0: expected a line with the names of the columns, found no more lines");
+  const auto lines = std::count(comments.begin(), comments.end(), '\n');
+  expect_error(csv_format(options), {comments + "click,ag\n"},
+               "t0: line " + std::to_string(lines + 1) + ": expected a column 'age'");
 }
 
 TEST_F(TextTableTest, SkipsLinesAndDropsBlanksAndMissingTexts) {

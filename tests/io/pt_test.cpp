@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/core/sparse_data.h"
 #include "tercel/io/pickle_impl.h"
 #include "tercel/io/zip_impl.h"
 #include "tercel/util/file_hook.h"
@@ -60,6 +61,70 @@ std::string tensor(int elements, const std::string& rest) {
 
 std::string floats(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+/** A COO tensor with the indices of a LongStorage [sparse_dim, nnz] and the values of a FloatStorage [nnz]. */
+std::string coo(int sparse_dim, int nnz, const std::string& sizes, const std::string& coalesced,
+                const std::string& layout = "torch.sparse_coo") {
+  const std::string strided = "ctorch._utils\n_rebuild_tensor_v2\n(";
+  return "ctorch._utils\n_rebuild_sparse_tensor\nctorch.serialization\n_get_layout\n" + text(layout) + "\x85R(" +
+         strided + storage("LongStorage", sparse_dim * nnz, "0") + number(0) + number(sparse_dim) + number(nnz) +
+         "\x86" + number(nnz) + number(1) + "\x86\x89" + kNoHooks + "tR" + strided + storage("FloatStorage", nnz, "1") +
+         number(0) + number(nnz) + "\x85" + number(1) + "\x85\x89" + kNoHooks + "tR" + "ctorch\nSize\n" + sizes +
+         "\x85R" + coalesced + "t\x86R.";
+}
+std::string longs(const std::vector<int64_t>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)};
+}
+
+TEST(Pt, ReadsSparseTensors) {
+  const std::string three = number(3) + "\x85";
+  const Tensor x = run(coo(1, 3, three, "\x89"), {longs({0, 1, 1}), floats({3, 4, 5})}).to_tensor();
+  ASSERT_EQ(x.layout(), Layout::SparseCoo);
+  EXPECT_EQ(x.sizes().to_vector(), (Sizes{3}));
+  const SparseData& parts = *x.impl().sparse();
+  EXPECT_FALSE(parts.coalesced);
+  EXPECT_EQ(values_of(parts.indices), (std::vector<double>{0, 1, 1}));
+  EXPECT_EQ(values_of(parts.values), (std::vector<double>{3, 4, 5}));
+  // Before torch 2.1 a file did not say whether the tensor is coalesced.
+  EXPECT_TRUE(run(coo(1, 1, three, ""), {longs({2}), floats({3})}).to_tensor().impl().sparse()->coalesced);
+  // What we write, we read.
+  const TemporaryFolder folder;
+  save_pt(folder / "x", Value(x));
+  EXPECT_EQ(values_of(load_pt(folder / "x").to_tensor().impl().sparse()->values), (std::vector<double>{3, 4, 5}));
+}
+
+TEST(Pt, RefusesSparseTensorsThatAreNone) {
+  const std::string three = number(3) + "\x85", no = "\x89", yes = "\x88";
+  const auto refused = [](const std::string& program, const std::vector<int64_t>& indices) {
+    return test::message_of<DataError>([&] {
+      run(program, {longs(indices), floats(std::vector<float>(indices.size()))});
+    });
+  };
+  const auto expect = [](const std::string& message, const std::string& part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect(refused(coo(1, 3, three, no), {0, 3, 1}), "index 3 of dimension 0 in sizes [3]");
+  expect(refused(coo(1, 3, three, no), {0, -1, 1}), "index -1 of dimension 0 in sizes [3]");
+  expect(refused(coo(1, 3, three, yes), {0, 1, 1}), "entry 2 out of order in a coalesced tensor");
+  expect(refused(coo(1, 3, number(3) + number(2) + "\x86", no), {0, 1, 1}), "sizes [3, 2] for 1 sparse dimensions");
+  expect(refused(coo(1, 3, three, no, "torch.sparse_csr"), {0, 1, 1}), "expected the layout torch.sparse_coo");
+  expect(refused(coo(1, 3, three, number(1)), {0, 1, 1}), "is_coalesced");
+  expect(refused("ctorch._utils\n_rebuild_sparse_tensor\n" + number(1) + number(1) + "\x86R.", {}),
+         "the layout of a sparse tensor");
+  // Every cut and every other byte of a file is an error or a value.
+  const std::string file = archive("\x80\2" + coo(1, 3, three, yes), {longs({0, 1, 2}), floats({3, 4, 5})});
+  for (size_t i = 0; i < file.size(); ++i) {
+    std::string other = file;
+    other[i] = static_cast<char>(other[i] ^ 0x15);
+    for (const std::string& content : {file.substr(0, i), other}) {
+      try {
+        load(content);
+      } catch (const Error&) {
+        continue;
+      }
+    }
+  }
 }
 
 // The program that torch 2.15 writes for {"w": x, "t": x.t()} with x = [[0, 1, 2], [3, 4, 5]].

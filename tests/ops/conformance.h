@@ -16,6 +16,7 @@
 //   Variants   the in-place and the out variant: the same bits as the fresh result,
 //   Empty      with sizes of 0: a typed error, or a result and gradients without an unwritten element,
 //   Layouts    an operand that is not strided: NotImplementedError, and nothing of it was read,
+//   SparseOperands, CompressedOperands  COO or CSR operands: the same values, or an error and nothing changed,
 // and benchmarks/ops_bench times it. Rows are in <family>_rows.h. A family that is a functor list requires a row of
 // every functor (rows_of): an op without one does not compile. Other families define a vector of rows:
 //

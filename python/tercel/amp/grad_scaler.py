@@ -69,7 +69,8 @@ class GradScaler:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 with no_grad():
                     gradient.mul_(1.0 / self._scale)
-                    found = found or not bool(_C.isfinite(gradient).all())
+                    values = gradient._values() if gradient.is_sparse else gradient
+                    found = found or not bool(_C.isfinite(values).all())
         if found is not None:
             self._found_inf[id(optimizer)] = found
 

@@ -7,9 +7,11 @@ have no effect.
 """
 
 from tercel import _C
+from tercel.autograd import no_grad
 from tercel.optim.optimizer import ElementwiseOptimizer, check_at_least_zero, check_betas, count, kept, required
 
-__all__ = ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Ftrl"]
+__all__ = ["SGD", "Adam", "AdamW", "SparseAdam", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop",
+           "Ftrl"]
 
 
 def _decayed(p, grad, group):
@@ -70,6 +72,10 @@ class SGD(ElementwiseOptimizer):
         for p in group["params"]:
             grad = p.grad
             if grad is None:
+                continue
+            if grad.is_sparse and (momentum != 0 or group["weight_decay"] != 0):  # the buffer is a COO tensor too
+                with no_grad():
+                    self._update(p, -grad if group["maximize"] else grad, self.state[p], group)
                 continue
             lists = known
             if momentum != 0:
@@ -150,6 +156,44 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+class SparseAdam(ElementwiseOptimizer):
+    """
+    Adam for COO gradients: only the moments and elements at a gradient's entries change, so those of others do not decay.
+    RuntimeError for a strided gradient, ValueError for a sparse parameter.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        if not 0.0 < lr:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not 0.0 < eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
+        for i, group in enumerate(self.param_groups):
+            sparse = [[i, k] for k, p in enumerate(group["params"]) if p.is_sparse]
+            if sparse:
+                raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+
+    def _update(self, p, grad, state, group):
+        if not grad.is_sparse:
+            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        (beta1, beta2), step = group["betas"], count(state)
+        mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
+        grad = grad.coalesce()
+        indices, values = grad.indices(), grad.values()
+
+        def at_entries(moment, target, rate):
+            """The moment at the entries, moved towards the target."""
+            change = (target - moment.sparse_mask(grad)._values()) * rate
+            moment.add_(_C._sparse_coo_tensor(indices, change, tuple(p.shape), is_coalesced=True))
+            return moment.sparse_mask(grad)._values()
+
+        numerator = at_entries(mean, values, 1 - beta1)
+        root = at_entries(square, values * values, 1 - beta2).sqrt_().add_(group["eps"])
+        rate = group["lr"] * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        p.add_(_C._sparse_coo_tensor(indices, numerator / root, tuple(p.shape), is_coalesced=True), alpha=-rate)
 
 
 class Adagrad(ElementwiseOptimizer):

@@ -127,7 +127,7 @@ std::string leaf_text(const Element& leaf) {
 class FooterParser {
  public:
   FooterParser(std::string_view metadata, int64_t offset, std::string_view file)
-      : reader_(metadata, {file, -1, offset}), end_of_data_(offset), file_(file) {}
+      : reader_(metadata, {file, -1, offset}), end_of_data_(offset) {}
 
   ParquetFooter parse() {
     bool has_schema = false, has_rows = false, has_groups = false;
@@ -239,9 +239,9 @@ class FooterParser {
     ParquetColumnInfo column;
     column.first_leaf = static_cast<int32_t>(leaves_.size());
     const size_t top = next;
-    int lists = 0, depth = 0;
+    int lists = 0;
     bool structs = false;
-    walk(next, 0, 0, column, lists, depth, structs);
+    walk(next, 0, 0, column, lists, structs);
     const Element& root = elements_[top];
     column.name = root.name;
     column.leaf_count = static_cast<int32_t>(leaves_.size()) - column.first_leaf;
@@ -259,7 +259,7 @@ class FooterParser {
 
   // Lists are a group with a repeated group of one element (or, in old files, a repeated element): a group that is
   // neither is a struct.
-  void walk(size_t& next, int depth, int repeated, ParquetColumnInfo& column, int& lists, int& deepest, bool& structs) {
+  void walk(size_t& next, int depth, int repeated, ParquetColumnInfo& column, int& lists, bool& structs) {
     if (next >= elements_.size()) fail("an element for each child in the schema", "less");
     if (depth > kMaxTreeDepth) fail(str_cat({"columns in at most ", kMaxTreeDepth, " groups"}), "more");
     const Element& element = elements_[next];
@@ -267,7 +267,6 @@ class FooterParser {
     column.nullable |= element.repetition == kOptional;
     repeated += element.repetition == kRepeated ? 1 : 0;
     lists = std::max(lists, repeated);
-    deepest = std::max(deepest, depth);
     if (element.physical != kNone) {
       if (element.children != 0) fail("no children of a column with a type", str_cat({element.children}));
       structs |= depth > 2 || (depth > 0 && repeated == 0);
@@ -275,8 +274,7 @@ class FooterParser {
       return;
     }
     structs |= element.children != 1;
-    for (int64_t child = 0; child < element.children; ++child)
-      walk(next, depth + 1, repeated, column, lists, deepest, structs);
+    for (int64_t child = 0; child < element.children; ++child) walk(next, depth + 1, repeated, column, lists, structs);
   }
 
   void read_row_groups(const Field& field) {
@@ -417,7 +415,6 @@ class FooterParser {
 
   ThriftReader reader_;
   int64_t end_of_data_;
-  std::string_view file_;
   std::vector<Element> elements_;
   std::vector<Leaf> leaves_;
   ParquetFooter footer_;

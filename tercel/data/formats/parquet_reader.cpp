@@ -46,8 +46,7 @@ int64_t largest_allocation(const ParquetRowGroup& group) {
 
 RowGroupStream::RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves,
                                const Place& place, int64_t batch_rows)
-    : plan_(plan),
-      place_(place),
+    : place_(place),
       owner_(str_cat({printable(handle.path()), ": row group ", place.group})),
       file_(open_data_file(handle.path())),
       source_(*file_) {

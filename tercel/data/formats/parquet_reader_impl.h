@@ -50,17 +50,14 @@ class RowGroupStream {
     int64_t largest_allocation = 0;  // see largest_allocation()
   };
 
-  /** Opens the file again. Handle and plan must outlive it. */
+  /** Opens the file again. The handle must outlive it. */
   RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves, const Place& place,
                  int64_t batch_rows);
 
   /** The next rows; false behind the last one. DataError, also if the group has another number of rows than it says. */
   bool next(DecodedRows& rows);
-  const Place& place() const { return place_; }
-  int64_t rows_done() const { return done_; }
 
  private:
-  const ColumnPlan& plan_;
   Place place_;
   std::string owner_;
   std::unique_ptr<RandomAccessFile> file_;

@@ -275,7 +275,7 @@ void ParquetSource::decode(const Window& source, const Places& places, BatchBuff
   const auto& window = static_cast<const ParquetWindow&>(source);
   if (jumps_) {
     const uint32_t* mix = window.mix.empty() ? nullptr : window.mix.data() + places.begin;
-    assembler_->decode(window.mixed, places.begin, mix, places.count, places.batch_row, out);
+    assembler_->decode(window.mixed, places.begin, mix, places, out);
     return;
   }
   const auto behind = std::upper_bound(window.parts.begin(), window.parts.end(), places.begin,
@@ -285,7 +285,7 @@ void ParquetSource::decode(const Window& source, const Places& places, BatchBuff
     if (part->error) std::rethrow_exception(part->error);
     const int64_t begin = row - part->first;
     const int64_t count = std::min(places.begin + places.count - row, part->count - begin);
-    assembler_->decode(*part->rows, part->skip + begin, nullptr, count, batch_row, out);
+    assembler_->decode(*part->rows, part->skip + begin, nullptr, {row, count, batch_row}, out);
     row += count;
     batch_row += count;
   }

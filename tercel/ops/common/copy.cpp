@@ -10,6 +10,7 @@
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 
@@ -28,6 +29,8 @@ Tensor clone(const Tensor& x, MemoryFormat memory_format) {
   // A packed weight never changes, so that copies may share its elements.
   if (x.layout() == Layout::Opaque && x.impl().sparse() && memory_format == MemoryFormat::Preserve) [[unlikely]]
     return Tensor(x.impl().shallow_copy(true, true));
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_clone(x);
   check_strided("clone", x);
   Tensor out = empty_like(x, memory_format);
   copy_elements_out(out, x);
@@ -43,6 +46,8 @@ Tensor contiguous(const Tensor& x, MemoryFormat format) {
 }
 
 Tensor to(const Tensor& x, ScalarType dtype, bool copy, MemoryFormat format) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_to(x, dtype, copy);
   check_strided("to", x);
   const bool preserves = format == MemoryFormat::Preserve;
   if (!copy && x.dtype() == dtype && (preserves || x.suggest_memory_format() == format)) return x;
@@ -58,6 +63,8 @@ Tensor to(const Tensor& x, ScalarType dtype, bool copy, MemoryFormat format) {
 Tensor to(const Tensor& x, MemoryFormat format) { return to(x, x.dtype(), false, format); }
 
 const Tensor& copy_(const Tensor& x, const Tensor& source) {
+  if (has_sparse(x, source)) [[unlikely]]
+    return sparse_copy_(x, source);
   check_strided("copy_", x);
   check_strided("copy_", source, "src");
   const bool records = should_record(x, source) && x.is_differentiable();
@@ -110,6 +117,8 @@ void zero_elements(const Tensor& x) {
 }
 
 const Tensor& zero_(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_zero_(x);
   check_strided("zero_", x);
   if (!should_record(x)) {
     check_inplace(x, false);

@@ -12,6 +12,7 @@
 #include "tercel/ops/elementwise/ternary_ops.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel {
 
@@ -302,8 +303,70 @@ bool is_composite(const Pair& in) {
 
 Tensor as_tensor(const OperandRef& x) { return x.tensor() ? *x.tensor() : scalar_tensor(x.number(), kComplex64); }
 
+bool has_sparse_operand(const Pair& in) {
+  return (in[0].tensor() && has_sparse(*in[0].tensor())) || (in[1].tensor() && has_sparse(*in[1].tensor()));
+}
+
+[[noreturn]] void refuse_sparse(const char* op, const Pair& in) {
+  const Tensor* a = in[0].tensor();
+  refuse_layout(op, a && has_sparse(*a) ? a->layout() : in[1].tensor()->layout());
+}
+
+/** See Note [Sparse operands]. */
+template <class F>
+[[gnu::cold, gnu::noinline]] Tensor of_sparse(const Pair& in) {
+  const Tensor *a = in[0].tensor(), *b = in[1].tensor();
+  if constexpr (std::is_same_v<F, op::Add> || std::is_same_v<F, op::Sub>) {
+    const int sign = std::is_same_v<F, op::Add> ? 1 : -1;
+    const OperandRef& other = in[1];
+    return sparse_add(a ? *a : scalar_tensor(in[0].number()), b ? *b : scalar_tensor(other.number()), sign);
+  } else if constexpr (std::is_same_v<F, op::Mul>) {
+    return a && b ? sparse_mul(*a, *b) : a ? sparse_mul(*a, in[1].number()) : sparse_mul(*b, in[0].number());
+  } else if constexpr (std::is_same_v<F, op::Div>) {
+    if (a) return b ? sparse_div(*a, *b) : sparse_div(*a, in[1].number());
+    return sparse_div(scalar_tensor(in[0].number()), *b);
+  } else if constexpr (std::is_same_v<F, op::Pow> || std::is_same_v<F, op::FloorDivide>) {
+    if (!a || !has_sparse(*a) || (b && (has_sparse(*b) || b->dim() > 0))) refuse_sparse(F::name, in);
+    if constexpr (std::is_same_v<F, op::Pow>)
+      TERCEL_CHECK(b || !equals(in[1].number(), 0), RuntimeError,
+                   "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense");
+    return sparse_map_values(F::name, *a, [&](const Tensor& values) {
+      if constexpr (std::is_same_v<F, op::Pow>) return b ? pow(values, *b) : pow(values, in[1].number());
+      return b ? floor_divide(values, *b) : floor_divide(values, in[1].number());
+    });
+  } else {
+    refuse_sparse(F::name, in);
+  }
+}
+
+template <class F>
+Tensor checked(const Pair& in);
+
+template <class F>
+[[gnu::cold, gnu::noinline]] const Tensor& of_sparse_inplace(const Pair& in) {
+  const Tensor& a = *in[0].tensor();
+  const Tensor* b = in[1].tensor();
+  if constexpr (std::is_same_v<F, op::Add>) {
+    return sparse_add_("add_", a, b ? *b : scalar_tensor(in[1].number()), 1);
+  } else if constexpr (std::is_same_v<F, op::Sub>) {
+    return sparse_add_("sub_", a, b ? *b : scalar_tensor(in[1].number()), -1);
+  } else if constexpr (std::is_same_v<F, op::Mul>) {
+    return b ? sparse_mul_(a, *b) : sparse_mul_(a, in[1].number());
+  } else if constexpr (std::is_same_v<F, op::Div>) {
+    return b ? sparse_div_(a, *b) : sparse_div_(a, in[1].number());
+  } else {
+    if (!has_sparse(a) || (b && (has_sparse(*b) || b->dim() > 0))) refuse_sparse(F::name, in);
+    return sparse_map_values_(F::name, a, [&](const Tensor& values) {
+      const Pair of_values = {values, in[1]};
+      return checked<F>(of_values);
+    });
+  }
+}
+
 template <class F>
 Tensor checked(const Pair& in) {
+  if (has_sparse_operand(in)) [[unlikely]]
+    return of_sparse<F>(in);
   check_operands<F>(in);
   if constexpr (has_composite<F>)
     if (is_composite<F>(in)) return F::composite(as_tensor(in[0]), as_tensor(in[1]));
@@ -335,6 +398,8 @@ const Tensor& with_number_out(const Tensor& out, const Tensor& a, Scalar b) {
 
 template <class F>
 const Tensor& inplace(const Pair& in) {
+  if (has_sparse_operand(in)) [[unlikely]]
+    return of_sparse_inplace<F>(in);
   check_operands<F>(in);
   return binary_inplace(kInfo<F, BinaryOps>, in);
 }
@@ -455,22 +520,30 @@ const Tensor& add_scaled_(const Tensor& a, const Tensor& b, Scalar alpha) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_add(a, b, alpha);
   check_alpha("add", a, b, alpha);
   if (is_one(alpha)) return add(a, b);
   return add_scaled(a, b, alpha_for(a, b, alpha));
 }
 const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_add_("add_", a, b, alpha);
   check_alpha("add_", a, b, alpha);
   if (is_one(alpha)) return add_(a, b);
   return add_scaled_(a, b, alpha_for(a, b, alpha));
 }
 Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_add(a, b, negative(alpha));
   check_alpha("sub", a, b, alpha);
   if (is_one(alpha)) return sub(a, b);
   op::Sub::check(a, b);
   return add_scaled(a, b, negative(alpha));
 }
 const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_add_("sub_", a, b, negative(alpha));
   check_alpha("sub_", a, b, alpha);
   if (is_one(alpha)) return sub_(a, b);
   op::Sub::check(a, b);

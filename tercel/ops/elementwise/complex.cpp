@@ -10,6 +10,7 @@
 #include "tercel/ops/elementwise/binary_ops.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/elementwise/unary_ops.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -136,6 +137,8 @@ Tensor view_as_complex(const Tensor& x) {
 }
 
 Tensor real(const Tensor& x) {
+  if (!x.is_complex() && has_sparse(x)) [[unlikely]]
+    return x;
   check_strided("real", x);
   return x.is_complex() ? select(view_as_real(x), -1, 0) : x;
 }
@@ -147,11 +150,15 @@ Tensor imag(const Tensor& x) {
 }
 
 Tensor conj(const Tensor& x) {
-  check_strided("conj", x);
+  if (!x.is_complex() && has_sparse(x)) [[unlikely]]
+    return x;
+  if (!has_sparse(x)) check_strided("conj", x);
   return x.is_complex() ? conj_physical(x) : x;
 }
 
 Tensor conj_physical(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("conj_physical", x, [](const Tensor& values) { return conj_physical(values); });
   check_strided("conj_physical", x);
   if (!x.is_complex()) return clone(x);
   Tensor out = of_one<op::Conj>(x);

@@ -22,6 +22,7 @@
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/special/special.h"
 #include "tercel/ops/views/views.h"
 
@@ -36,6 +37,8 @@ Tensor no_bools(const Tensor& x) { return zeros(x.sizes(), TensorOptions(kBool, 
 }  // namespace
 
 Tensor sgn(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("sgn", x, [&](const Tensor& values) { return sgn(values); });
   check_strided("sgn", x);
   if (!x.is_complex()) return sign(x);
   const Tensor size = abs(x), zero = eq(size, 0);
@@ -60,7 +63,7 @@ TERCEL_DEFINE_VARIANTS(rad2deg)
 #undef TERCEL_DEFINE_VARIANTS
 
 Tensor positive(const Tensor& x) {
-  check_strided("positive", x);
+  if (!has_sparse(x)) check_strided("positive", x);
   TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "The `+` operator, on a bool tensor is not supported.");
   return x;
 }
@@ -74,6 +77,9 @@ Tensor angle(const Tensor& x) {
 }
 
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("nan_to_num", x,
+                             [&](const Tensor& values) { return nan_to_num(values, nan, posinf, neginf); });
   check_strided("nan_to_num", x);
   if (x.is_complex())
     return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
@@ -120,6 +126,8 @@ const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
 }
 
 Tensor signbit(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("signbit", x, [&](const Tensor& values) { return signbit(values); });
   check_strided("signbit", x);
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "signbit is not implemented for complex tensors.");
   const NoRecordGuard no_record;
@@ -128,17 +136,23 @@ Tensor signbit(const Tensor& x) {
 }
 
 Tensor isinf(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("isinf", x, [&](const Tensor& values) { return isinf(values); });
   check_strided("isinf", x);
   const NoRecordGuard no_record;
   if (x.is_complex()) return logical_or(isinf(real(x)), isinf(imag(x)));
   return x.is_floating_point() ? eq(abs(x), kInf) : no_bools(x);
 }
 Tensor isposinf(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("isposinf", x, [&](const Tensor& values) { return isposinf(values); });
   check_strided("isposinf", x);
   TERCEL_CHECK(!x.is_complex(), TypeError, "isposinf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, kInf) : no_bools(x);
 }
 Tensor isneginf(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("isneginf", x, [&](const Tensor& values) { return isneginf(values); });
   check_strided("isneginf", x);
   TERCEL_CHECK(!x.is_complex(), TypeError, "isneginf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, -kInf) : no_bools(x);
@@ -178,8 +192,12 @@ Tensor truncated_quotient(const Tensor& a, const B& b) {
 
 template <class B>
 Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode) {
-  check_strided("div", a);
   if (!mode) return div(a, b);
+  if constexpr (std::is_same_v<B, Tensor>)
+    if (has_sparse(a, b) && (has_sparse(b) || b.dim() > 0)) return sparse_div(a, b);
+  if (has_sparse(a)) [[unlikely]]
+    return sparse_map_values("div", a, [&](const Tensor& values) { return divide(values, b, mode); });
+  check_strided("div", a);
   if (*mode == "floor") return floor_divide(a, b);
   TERCEL_CHECK(*mode == "trunc", RuntimeError,
                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
@@ -266,6 +284,8 @@ const Tensor& float_power_(const Tensor& a, const Tensor& b) {
 const Tensor& float_power_(const Tensor& a, Scalar b) { return float_power_into(a, b, b.is_complex()); }
 
 Tensor round(const Tensor& x, int64_t decimals) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("round", x, [&](const Tensor& values) { return round(values, decimals); });
   check_strided("round", x);
   if (decimals == 0) return round(x);
   if (!x.is_floating_point()) refuse_dtype("round_cpu", x.dtype());
@@ -335,10 +355,14 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_allclose(a, b, rtol, atol, equal_nan);
   return item(all(isclose(a, b, rtol, atol, equal_nan))).to_bool();
 }
 
 bool equal(const Tensor& a, const Tensor& b) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_equal(a, b);
   check_strided("equal", a);
   check_strided("equal", b, "other");
   if (a.sizes() != b.sizes()) return false;

@@ -12,6 +12,7 @@
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/composite_impl.h"
 #include "tercel/ops/elementwise/unary_ops.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel {
 
@@ -98,6 +99,10 @@ struct UnaryBackward {
 };
 
 Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
+  if (has_sparse(x)) [[unlikely]] {
+    if (info.index == index_of<op::Neg, UnaryOps>) return sparse_neg(x);
+    return sparse_map_values(info.rule.op, x, [&](const Tensor& values) { return unary(info, values, p); });
+  }
   if (is_composite(info, x)) [[unlikely]]
     return info.composite(x);
   Tensor out = elementwise(info.rule, unary_kernels, info.index, Operands(x, p));
@@ -111,6 +116,8 @@ Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
 }
 
 const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values_(info.rule.op, x, [&](const Tensor& values) { return unary(info, values, p); });
   check_strided(info.rule.op, x);
   TERCEL_CHECK(!info.rule.real || !x.is_complex(), RuntimeError, "In-place ", info.rule.op,
                " is not supported for complex tensors.");

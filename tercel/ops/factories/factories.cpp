@@ -12,6 +12,7 @@
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/factories/tensor_of.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 
@@ -40,6 +41,8 @@ bool is_row_major(const Tensor& x) {
 }  // namespace
 
 Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_empty_like(x, options);
   check_strided("empty_like", x);
   if (format != MemoryFormat::Preserve) return empty(x.sizes(), options, format);
   if (is_row_major(x)) return empty(x.sizes(), options);
@@ -47,6 +50,8 @@ Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
 }
 Tensor empty_like(const Tensor& x, MemoryFormat format) { return empty_like(x, x.options(), format); }
 Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_empty_like(x, options);
   return detail::made_like(x, options, format, [](Tensor& out) { zero_elements(out); });
 }
 Tensor zeros_like(const Tensor& x, MemoryFormat format) { return zeros_like(x, x.options(), format); }

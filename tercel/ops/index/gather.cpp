@@ -16,6 +16,7 @@
 #include "tercel/ops/index/gather_scatter_plan_impl.h"
 #include "tercel/ops/index/scatter.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
@@ -112,6 +113,8 @@ void check_empty_select(const Tensor& index, int64_t size) {
 }  // namespace
 
 Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_index_select(x, d, index);
   check_strided("index_select", x, "x");
   check_index("index_select", index);
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, "index_select(): Index is supposed to be a vector, but got ",

@@ -13,6 +13,7 @@
 #include "tercel/ops/index/nonzero.h"
 #include "tercel/ops/index/nonzero_impl.h"
 #include "tercel/ops/index/subscript_kernels.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
@@ -60,8 +61,13 @@ Tensor select_item(const Tensor& x, int64_t dim, int64_t index, int64_t original
   return select(x, dim, index);
 }
 
+/** NotImplementedError unless the slice of a sparse tensor is the whole dimension. */
+void check_full_slice(const Tensor& x, int64_t dim, const indexing::Slice& s) {
+  if (s.start != 0 || s.stop < x.size(dim) || s.step != 1) refuse_layout("slice", x.layout());
+}
+
 Basic apply_basic(const Tensor& x, Span<TensorIndex> items) {
-  check_strided("index", x);
+  if (!has_sparse(x)) check_strided("index", x);
   const int64_t indexed = dims_indexed_by(items);
   const bool one_integer = items.size() == 1 && items[0].kind() == TensorIndex::Kind::Integer;
   TERCEL_CHECK(indexed <= x.dim() || one_integer, IndexError, "too many indices for tensor of dimension ", x.dim());
@@ -90,6 +96,11 @@ Basic apply_basic(const Tensor& x, Span<TensorIndex> items) {
       case TensorIndex::Kind::Integer: out.view = select_item(out.view, dim, item.integer(), original++); break;
       case TensorIndex::Kind::Slice: {
         const indexing::Slice& s = item.slice();
+        if (has_sparse(x)) [[unlikely]] {
+          check_full_slice(out.view, dim++, s);
+          ++original;
+          break;
+        }
         out.view = slice(out.view, dim++, s.start, s.stop, s.step);
         ++original;
         break;
@@ -457,14 +468,25 @@ Tensor without_lead(const Tensor& value) {
 
 }  // namespace
 
+namespace {
+
+void check_assignable(const Tensor& x) { TERCEL_CHECK(!has_sparse(x), TypeError, "Cannot assign to a sparse tensor"); }
+
+}  // namespace
+
 Tensor index(const Tensor& x, Span<TensorIndex> items) {
   const Basic basic = apply_basic(x, items);
+  if (has_sparse(x)) [[unlikely]] {
+    if (basic.advanced) refuse_layout("index", x.layout());
+    return basic.view.is_same(x) ? sparse_clone(x) : basic.view;
+  }
   if (basic.advanced) return get_at(basic.view, basic.tensors);
   // An index expression without effect still returns a new view.
   return basic.view.is_same(x) ? as_strided(x, x.sizes(), x.strides(), x.storage_offset()) : basic.view;
 }
 
 const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& value) {
+  check_assignable(x);
   check_strided("index_put_", value, "values");
   const Basic basic = apply_basic(x, items);
   if (!basic.advanced) {
@@ -478,11 +500,13 @@ const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& v
 }
 
 const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, Scalar value) {
+  check_assignable(x);
   check_strided("index_put_", x);
   return set_item(x, items, scalar_tensor(value, TensorOptions(x.dtype(), x.device())));
 }
 
 const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate) {
+  check_strided("index_put_", x);
   check_strided("index_put_", values, "values");
   const Basic basic = apply_basic(x, items);
   if (accumulate)

@@ -11,6 +11,7 @@
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -83,6 +84,8 @@ Tensor recorded(const char* op, const char* backward_name, const Tensor& x, cons
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
+  if (has_sparse(x, mat1, mat2)) [[unlikely]]
+    return sparse_addmm(x, mat1, mat2, beta, alpha);
   check_mm("addmm", mat1, mat2, "mat1");
   check_summand("addmm", x, mat1);
   return recorded("addmm", "AddmmBackward0", x, mat1, mat2, beta, alpha);
@@ -95,6 +98,8 @@ Tensor baddbmm(const Tensor& x, const Tensor& batch1, const Tensor& batch2, Scal
 }
 
 Tensor addmv(const Tensor& x, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) {
+  if (has_sparse(mat)) [[unlikely]]
+    return sparse_addmv(x, mat, vec, beta, alpha);
   check_strided("addmv", x);
   check_strided("addmv", mat, "mat");
   check_strided("addmv", vec, "vec");

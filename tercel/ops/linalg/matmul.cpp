@@ -11,6 +11,7 @@
 #include "tercel/ops/linalg/int_matmul_kernels.h"
 #include "tercel/ops/linalg/matmul_impl.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 
@@ -162,6 +163,8 @@ Tensor shared_bmm(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor mm(const Tensor& input, const Tensor& mat2) {
+  if (has_sparse(input, mat2)) [[unlikely]]
+    return sparse_mm(input, mat2);
   check_mm("mm", input, mat2, "self");
   Tensor out;
   {
@@ -179,6 +182,8 @@ Tensor mm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  if (has_sparse(input, mat2)) [[unlikely]]
+    return sparse_bmm(input, mat2);
   check_bmm("bmm", input, mat2);
   Tensor out;
   {
@@ -209,6 +214,8 @@ DimVector CommonBatch::of_matrices(int64_t n, int64_t m) const {
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (has_sparse(a, b)) [[unlikely]]
+    return sparse_matmul(a, b);
   check_strided("matmul", a);
   check_strided("matmul", b, "other");
   TERCEL_CHECK(a.dim() > 0 && b.dim() > 0, RuntimeError,
@@ -238,6 +245,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
+  if (has_sparse(input, vec)) [[unlikely]]
+    return sparse_mv(input, vec);
   check_strided("mv", input);
   check_strided("mv", vec, "vec");
   TERCEL_CHECK(input.dim() == 2 && vec.dim() == 1, RuntimeError, "mv: vector + matrix @ vector expected, got 1, ",

@@ -12,6 +12,7 @@
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"
 #include "tercel/ops/linalg/packed_weight_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -142,6 +143,11 @@ struct Chain {
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (has_sparse(x, weight)) [[unlikely]] {
+    if (is_packed(weight)) refuse_layout("linear", x.layout());
+    const Tensor out = matmul(x, t(weight));
+    return bias.defined() ? add(out, bias) : out;
+  }
   check_strided("linear", x, "input");
   if (bias.defined()) check_strided("linear", bias, "bias");
   check_defined("linear", weight, "weight");

@@ -18,6 +18,7 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/out_variants.h"
 #include "tercel/ops/reduce/reduce_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -302,8 +303,14 @@ TERCEL_WHOLE_OUT(mean)
 TERCEL_WHOLE_OUT(prod)
 #undef TERCEL_WHOLE_OUT
 
-Tensor sum(const Tensor& x) { return sum_of(x, dim_mask("sum", x, {}), false, ScalarType::Undefined); }
+Tensor sum(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_sum(x, {}, false, ScalarType::Undefined);
+  return sum_of(x, dim_mask("sum", x, {}), false, ScalarType::Undefined);
+}
 Tensor sum(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_sum(x, dim, keepdim, dtype);
   return sum_of(x, dim_mask("sum", x, dim), keepdim, dtype);
 }
 Tensor nansum(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
@@ -369,7 +376,11 @@ Tensor count_nonzero(const Tensor& x, IntSpan dim, bool keepdim) {
   return reduce(op_index<op::Sum>, Compute::I64, ne(x, 0), mask, keepdim);
 }
 
-Tensor any(const Tensor& x) { return test_of<op::Any>(x, dim_mask("any", x, {}), false); }
+Tensor any(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_any(x);
+  return test_of<op::Any>(x, dim_mask("any", x, {}), false);
+}
 Tensor any(const Tensor& x, IntSpan dim, bool keepdim) { return test_of<op::Any>(x, dim_mask("any", x, dim), keepdim); }
 Tensor all(const Tensor& x) { return test_of<op::All>(x, dim_mask("all", x, {}), false); }
 Tensor all(const Tensor& x, IntSpan dim, bool keepdim) { return test_of<op::All>(x, dim_mask("all", x, dim), keepdim); }

@@ -12,6 +12,7 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/reduce_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel {
 
@@ -72,7 +73,11 @@ Tensor norm_of(const Tensor& x, double p, DimMask mask, bool keepdim) {
 
 }  // namespace
 
-Tensor norm(const Tensor& x, double p) { return norm_of(x, p, dim_mask("norm", x, {}), false); }
+Tensor norm(const Tensor& x, double p) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_norm(x, p);
+  return norm_of(x, p, dim_mask("norm", x, {}), false);
+}
 Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim) {
   return norm_of(x, p, dim_mask("norm", x, dim), keepdim);
 }

@@ -6,6 +6,7 @@
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/tensor_expression_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/special/special_binary_ops.h"
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/special/special_unary_ops.h"
@@ -102,6 +103,8 @@ struct UnaryBackward {
 };
 
 Tensor unary(const Info& info, const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values(info.rule.op, x, [&](const Tensor& values) { return unary(info, values); });
   const OperandRef inputs[] = {x};
   Tensor out = elementwise(info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
   if (should_record(x))
@@ -111,6 +114,8 @@ Tensor unary(const Info& info, const Tensor& x) {
 }
 
 const Tensor& unary_inplace(const Info& info, const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values_(info.rule.op, x, [&](const Tensor& values) { return unary(info, values); });
   check_strided(info.rule.op, x);
   const bool records = should_record(x);
   check_inplace(x, records);

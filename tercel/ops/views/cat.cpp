@@ -13,6 +13,7 @@
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/cat_kernels.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
@@ -192,6 +193,8 @@ std::vector<Tensor> copies_of(const Tensor& x, const std::vector<Tensor>& views,
 }  // namespace
 
 Tensor cat(Span<Tensor> tensors, int64_t d) {
+  if (has_sparse(tensors)) [[unlikely]]
+    return sparse_cat(tensors, d);
   const CatResult shape = cat_result("cat", tensors, d);
   Tensor out;
   {
@@ -258,6 +261,8 @@ void check_list(const char* op, Span<Tensor> tensors) {
 }  // namespace
 
 Tensor stack(Span<Tensor> tensors, int64_t d) {
+  if (has_sparse(tensors)) [[unlikely]]
+    return sparse_stack(tensors, d);
   check_list("stack", tensors);
   std::vector<Tensor> views;
   for (const Tensor& t : tensors) {

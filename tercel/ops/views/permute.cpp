@@ -8,6 +8,7 @@
 
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views_impl.h"
 
 namespace tercel {
@@ -35,6 +36,8 @@ Geometry transposed(const Tensor& x, int64_t dim0, int64_t dim1) {
 }
 
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_transpose(x, dim0, dim1);
   check_strided("transpose", x);
   const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
   Order order;
@@ -53,12 +56,14 @@ Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1) { return transpos
 Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1) { return transpose(x, dim0, dim1); }
 
 Tensor t(const Tensor& x) {
-  check_strided("t", x);
+  if (!has_sparse(x)) check_strided("t", x);
   TERCEL_CHECK(x.dim() <= 2, RuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ", x.dim(), "D");
   return transpose(x, 0, x.dim() < 2 ? 0 : 1);
 }
 
 Tensor permute(const Tensor& x, IntSpan dims) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_permute(x, dims);
   check_strided("permute", x);
   const size_t n = x.sizes().size();
   TERCEL_CHECK(
@@ -123,7 +128,7 @@ Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination) { return m
 Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination) { return movedim(x, source, destination); }
 
 Tensor numpy_T(const Tensor& x) {
-  check_strided("numpy_T", x);
+  if (!has_sparse(x)) check_strided("numpy_T", x);
   DimVector order;
   for (int64_t d = x.dim(); d-- > 0;) order.push_back(d);
   return permute(x, order);
@@ -132,7 +137,7 @@ Tensor numpy_T(const Tensor& x) {
 namespace {
 
 Tensor matrices_transposed(const Tensor& x, const char* op, const char* what) {
-  check_strided(op, x);
+  if (!has_sparse(x)) check_strided(op, x);
   TERCEL_CHECK(x.dim() != 1, RuntimeError, what, " is only supported on matrices or batches of matrices. Got ", x.dim(),
                "-D tensor.");
   return x.dim() == 0 ? transpose(x, 0, 0) : transpose(x, -2, -1);
@@ -142,7 +147,7 @@ Tensor matrices_transposed(const Tensor& x, const char* op, const char* what) {
 
 Tensor mT(const Tensor& x) { return matrices_transposed(x, "mT", "tensor.mT"); }
 Tensor matrix_H(const Tensor& x) {
-  check_strided("matrix_H", x);
+  if (!has_sparse(x)) check_strided("matrix_H", x);
   TERCEL_CHECK(x.dim() == 0 || x.dim() == 2, RuntimeError, "tensor.H is only supported on matrices (2-D tensors). Got ",
                x.dim(), "-D tensor.");
   return conj(matrices_transposed(x, "matrix_H", "tensor.H"));

@@ -6,6 +6,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/ops/views/views_impl.h"
@@ -53,6 +54,8 @@ std::vector<Tensor> gradients_of_views(const BackwardCall& call, SizesOf sizes_o
 }  // namespace
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_narrow(x, dim, start, length);
   check_strided("narrow", x);
   TERCEL_CHECK(x.dim() > 0, RuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
@@ -110,6 +113,8 @@ Tensor selected(const Tensor& x, size_t dim, int64_t index) {
 }  // namespace
 
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_select(x, dim, index);
   check_strided("select", x);
   TERCEL_CHECK(x.dim() > 0, IndexError, "select() cannot be applied to a 0-dim tensor.");
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
@@ -346,6 +351,12 @@ std::vector<Tensor> dsplit(const Tensor& x, IntSpan indices) {
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
+  if (has_sparse(x)) [[unlikely]] {
+    std::vector<Tensor> parts;
+    const int64_t d = wrap_dim(dim, x.dim(), false);
+    for (int64_t i = 0; i < x.size(d); ++i) parts.push_back(sparse_select(x, d, i));
+    return parts;
+  }
   check_strided("unbind", x);
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim(), false));
   const int64_t size = x.sizes()[d];

@@ -1,6 +1,7 @@
 #include "tercel/ops/views/view_inplace.h"
 
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/ops/views/views_impl.h"
 
@@ -32,6 +33,8 @@ const Tensor& regard_as(const char* name, const Tensor& x, const Geometry& g) {
 }  // namespace
 
 const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_transpose_("transpose_", x, dim0, dim1);
   check_strided("transpose_", x);
   const Geometry g = transposed(x, dim0, dim1);
   return regard_as("TransposeBackward0", x, g, [dim0, dim1] {
@@ -42,7 +45,7 @@ const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1) { return 
 const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1) { return transpose_(x, dim0, dim1); }
 
 const Tensor& t_(const Tensor& x) {
-  check_strided("t_", x);
+  if (!has_sparse(x)) check_strided("t_", x);
   TERCEL_CHECK(x.dim() <= 2, RuntimeError, "t_() expects a tensor with <= 2 dimensions, but self is ", x.dim(), "D");
   return transpose_(x, 0, x.dim() < 2 ? 0 : 1);
 }

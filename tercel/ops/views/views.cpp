@@ -8,6 +8,7 @@
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views_impl.h"
 
 namespace tercel {
@@ -215,16 +216,25 @@ Tensor without(const Tensor& x, const DimMarks& dims) {
 }  // namespace
 
 Tensor squeeze(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]] {
+    DimVector dims;
+    for (int64_t d = 0; d < x.dim(); ++d) dims.push_back(d);
+    return sparse_squeeze(x, dims);
+  }
   check_strided("squeeze", x);
   return without(x, DimMarks(x.sizes().size(), true));
 }
 Tensor squeeze(const Tensor& x, int64_t dim) { return squeeze(x, IntSpan(&dim, 1)); }
 Tensor squeeze(const Tensor& x, IntSpan dim) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_squeeze(x, dim);
   check_strided("squeeze", x);
   return without(x, marked_dims(dim, x.dim()));
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_unsqueeze(x, dim);
   check_strided("unsqueeze", x);
   const Geometry g = unsqueezed(x, dim);
   return same_elements("UnsqueezeBackward0", x, g.sizes, g.strides);

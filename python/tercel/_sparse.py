@@ -1,0 +1,134 @@
+"""Functions of tercel that make sparse tensors, and products under their older names."""
+
+from tercel import _C
+from tercel._C import Tensor
+
+__all__ = ["dsmm", "hspmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+           "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spmm", "sspaddmm"]
+
+
+def _as_indices(data):
+    if isinstance(data, Tensor):
+        return data
+    made = _C.tensor(data)
+    return made.to(_C.int64) if made.numel() == 0 else made  # an empty list has no dtype of its own
+
+
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
+                      requires_grad=False, check_invariants=None, is_coalesced=None):
+    """
+    sparse_coo_tensor(indices, values, size=None): a tensor with entries in coordinate format. sparse_coo_tensor(size): one
+    without entries.
+
+    indices [sparse_dim, nnz] and values [nnz, *dense sizes] are tensors, which are shared if their dtype fits, or lists.
+    Without a size, the largest index of each dimension + 1, then the sizes of a value. Entries with the same indices are
+    added. Indices are checked unless check_invariants, by default sparse.check_sparse_tensor_invariants, is off.
+    is_coalesced=True says that entries are unique and in row-major order. RuntimeError for parts that do not fit each
+    other, TypeError for indices of a dtype that is no integer.
+    """
+    if pin_memory:
+        raise RuntimeError("sparse_coo_tensor: pinned memory needs a GPU")
+    if values is None:
+        if size is None:
+            size = indices
+        elif indices is not None:
+            raise TypeError("sparse_coo_tensor(): missing 1 required positional argument: 'values'")
+        if size is None or isinstance(size, Tensor):
+            raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
+        sizes = (size,) if isinstance(size, int) else tuple(size)
+        return _C.empty(sizes, dtype=dtype, device=device, layout=_C.sparse_coo, requires_grad=requires_grad)
+    if not isinstance(values, Tensor):
+        values = _C.tensor(values, dtype=dtype, device=device)
+    elif dtype is not None:
+        values = values.to(dtype)
+    if device is not None:
+        values = values.to(device)
+    if requires_grad and not (values.is_floating_point() or values.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    result = _C._sparse_coo_tensor(_as_indices(indices), values, None if size is None else tuple(size), check_invariants,
+                                   is_coalesced)
+    return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
+
+
+def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None,
+                             pin_memory=False, requires_grad=False, check_invariants=None):
+    """
+    A tensor of a compressed layout: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.
+
+    compressed_indices [*batch, rows (columns) + 1] are the offsets of rows (of columns for CSC and BSC), plain_indices
+    [*batch, nnz] the indices in the other dimension, values [*batch, nnz, *block, *dense sizes]: tensors, which are shared
+    if their dtype fits, or lists. Indices are int32 or int64; those of a row ascend. Without a size, the smallest that
+    fits. Indices are checked unless check_invariants, by default sparse.check_sparse_tensor_invariants, is off.
+    RuntimeError for parts that do not fit each other.
+    """
+    if layout is None:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
+    if pin_memory:
+        raise RuntimeError("sparse_compressed_tensor: pinned memory needs a GPU")
+    if not isinstance(values, Tensor):
+        values = _C.tensor(values, dtype=dtype, device=device)
+    elif dtype is not None:
+        values = values.to(dtype)
+    if device is not None:
+        values = values.to(device)
+    if requires_grad and not (values.is_floating_point() or values.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    result = _C._sparse_compressed_tensor(_as_indices(compressed_indices), _as_indices(plain_indices), values,
+                                          None if size is None else tuple(size), layout, check_invariants)
+    return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
+
+
+def _constructor(name, layout, compressed, plain, values):
+    def construct(compressed_indices, plain_indices, values, size=None, *, dtype=None, device=None, pin_memory=False,
+                  requires_grad=False, check_invariants=None):
+        return sparse_compressed_tensor(compressed_indices, plain_indices, values, size, dtype=dtype, layout=layout,
+                                        device=device, pin_memory=pin_memory, requires_grad=requires_grad,
+                                        check_invariants=check_invariants)
+
+    def function(*args, **kwargs):
+        for theirs, ours in ((compressed, "compressed_indices"), (plain, "plain_indices")):
+            if theirs in kwargs:
+                kwargs[ours] = kwargs.pop(theirs)
+        return construct(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"""
+    {name}({compressed}, {plain}, values, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
+    check_invariants=None): sparse_compressed_tensor() of layout {layout}; values {values}.
+    """)
+    return function
+
+
+sparse_csr_tensor = _constructor("sparse_csr_tensor", _C.sparse_csr, "crow_indices", "col_indices",
+                                 "[*batch, nnz, *dense sizes]")
+sparse_csc_tensor = _constructor("sparse_csc_tensor", _C.sparse_csc, "ccol_indices", "row_indices",
+                                 "[*batch, nnz, *dense sizes]")
+sparse_bsr_tensor = _constructor("sparse_bsr_tensor", _C.sparse_bsr, "crow_indices", "col_indices",
+                                 "[*batch, nnz, height, width, *dense sizes]")
+sparse_bsc_tensor = _constructor("sparse_bsc_tensor", _C.sparse_bsc, "ccol_indices", "row_indices",
+                                 "[*batch, nnz, height, width, *dense sizes]")
+
+
+def spmm(input, mat2):  # noqa: A002
+    """mm()."""
+    return _C.mm(input, mat2)
+
+
+def dsmm(input, mat2):  # noqa: A002
+    """mm()."""
+    return _C.mm(input, mat2)
+
+
+def smm(input, mat):  # noqa: A002
+    """The product of a COO matrix with a strided one, as a COO matrix."""
+    return _C.mm(input, mat).to_sparse()
+
+
+def hspmm(mat1, mat2):
+    """The product of a COO matrix with a strided one, as a COO matrix whose second dimension is dense."""
+    return _C.mm(mat1, mat2).to_sparse(1)
+
+
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):  # noqa: A002
+    """beta * input + alpha * smm(mat1, mat2) of COO matrices."""
+    return input * beta + smm(mat1, mat2) * alpha

@@ -1,0 +1,117 @@
+"""Sparse tensors: tensors whose layout is tercel.sparse_coo, as in torch.sparse.
+
+sparse_coo_tensor(), Tensor.to_sparse() and from_scipy() make them; Tensor.to_dense() converts them back. The functions of
+this module are those whose gradient keeps the pattern of a sparse operand.
+"""
+
+import functools
+from typing import Any, Optional
+
+from tercel import _C
+from tercel._C._sparse import (addmm as addmm, log_softmax as log_softmax, mm as mm, sampled_addmm as sampled_addmm,
+                               softmax as softmax, sum as sum)
+
+__all__ = ["addmm", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm",
+           "sampled_addmm", "softmax", "sum", "to_scipy"]
+
+
+class check_sparse_tensor_invariants:
+    """
+    Switches the check of indices in constructors of sparse tensors: on or off for good by enable() and disable(), or in
+    a `with` block or a decorated function. The check is on unless changed, and process-wide.
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self._enable = enable
+        self._before: Optional[bool] = None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether indices are checked."""
+        return _C._sparse_check_invariants()
+
+    @staticmethod
+    def enable() -> None:
+        """Switches the check on."""
+        _C._sparse_set_check_invariants(True)
+
+    @staticmethod
+    def disable() -> None:
+        """Switches the check off: reading an index outside the sizes is then an IndexError of the op that reads it."""
+        _C._sparse_set_check_invariants(False)
+
+    def __enter__(self) -> None:
+        if self._before is not None:
+            raise RuntimeError("This context manager instance is already activated. Use a different context manager "
+                               "instance for context nesting.")
+        self._before = self.is_enabled()
+        _C._sparse_set_check_invariants(self._enable)
+
+    def __exit__(self, *exception: Any) -> None:
+        assert self._before is not None
+        _C._sparse_set_check_invariants(self._before)
+        self._before = None
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self._enable):
+                return function(*args, **kwargs)
+        return checked
+
+
+def from_scipy(matrix: Any, layout: Any = None) -> _C.Tensor:
+    """
+    A tensor with the entries of a scipy.sparse matrix or array of any format; values are copied. `layout`: sparse_coo, the
+    default, sparse_csr, sparse_csc, sparse_bsr or sparse_bsc, the blocks being those of SciPy's BSR format.
+    """
+    if layout is not None and layout is not _C.sparse_coo:
+        return _from_compressed(matrix, layout)
+    coo = matrix.tocoo()
+    coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+    indices = _C.stack([_C.from_numpy(axis.astype("int64")) for axis in coords])
+    coalesced = True if getattr(coo, "has_canonical_format", False) else None
+    values = _C.from_numpy(coo.data.copy())
+    out = _C._sparse_coo_tensor(indices, values, tuple(coo.shape))
+    return out.coalesce() if coalesced else out
+
+
+_FORMATS = {_C.sparse_csr: "csr", _C.sparse_csc: "csc", _C.sparse_bsr: "bsr", _C.sparse_bsc: "bsr"}
+
+
+def _from_compressed(matrix: Any, layout: Any) -> _C.Tensor:
+    if layout not in _FORMATS:
+        raise TypeError(f"from_scipy: expected a sparse layout, got {layout}")
+    made = matrix.asformat(_FORMATS[layout], copy=True)
+    made.sum_duplicates()  # also sorts
+    parts = [_C.from_numpy(part) for part in (made.indptr, made.indices, made.data)]
+    out = _C._sparse_compressed_tensor(*parts, tuple(made.shape), _C.sparse_bsr if layout is _C.sparse_bsc else layout)
+    return out.to_sparse(layout=layout)
+
+
+def to_scipy(x: _C.Tensor) -> Any:
+    """
+    The scipy.sparse array, over copies of its parts, of a sparse tensor without batch and dense dimensions: a coo_array
+    (of a coalesced tensor in canonical format), csr_array, csc_array, or, also of a BSC tensor, bsr_array. SciPy before
+    1.13 has arrays of two dimensions only. TypeError for another layout.
+    """
+    from scipy import sparse as scipy_sparse
+    if x.layout is _C.sparse_coo:
+        if x.dense_dim() != 0:
+            raise ValueError(f"to_scipy: expected a tensor without dense dimensions, got {x.dense_dim()} of {x.dim()}")
+        indices, values = x._indices().numpy().copy(), x._values().detach().numpy().copy()
+        out = scipy_sparse.coo_array((values, tuple(indices)), shape=tuple(x.shape))
+        out.has_canonical_format = x.is_coalesced()
+        return out
+    if x.layout not in _FORMATS:
+        raise TypeError(f"to_scipy: expected a tensor of a sparse layout, got {x.layout}")
+    if x.dim() != 2:
+        raise ValueError(f"to_scipy: expected a matrix, got sizes {tuple(x.shape)}")
+    if x.layout is _C.sparse_bsc:
+        x = x.to_sparse(layout=_C.sparse_bsr)
+    by_rows = x.layout is not _C.sparse_csc
+    offsets, indices = ((x.crow_indices(), x.col_indices()) if by_rows else (x.ccol_indices(), x.row_indices()))
+    parts = tuple(part.numpy().copy() for part in (x.detach().values(), indices, offsets))
+    out = getattr(scipy_sparse, _FORMATS[x.layout] + "_array")(parts, shape=tuple(x.shape))
+    out.has_canonical_format = True
+    return out

@@ -1,0 +1,18 @@
+#include "tercel/core/sparse_data.h"
+
+#include <memory>
+#include <utility>
+
+namespace tercel {
+
+Tensor detail::make_coo(const Tensor& indices, const Tensor& values, IntSpan sizes, bool coalesced) {
+  auto impl = make_intrusive<TensorImpl>(values.dtype(), values.device(), sizes, Layout::SparseCoo);
+  impl->set_sparse(std::make_unique<SparseData>(SparseData{.indices = indices,
+                                                           .values = Tensor(values.impl().shallow_copy(false, true)),
+                                                           .sparse_dim = indices.size(0),
+                                                           .dense_dim = values.dim() - 1,
+                                                           .coalesced = coalesced || values.size(0) < 2}));
+  return Tensor(std::move(impl));
+}
+
+}  // namespace tercel

@@ -1,0 +1,97 @@
+#include "tercel/ops/common/copy.h"
+#include "tercel/autograd/record.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/compressed_impl.h"
+#include "tercel/ops/sparse/coo.h"
+#include "tercel/ops/sparse/coo_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
+
+namespace tercel {
+
+using namespace sparse_ops;
+
+Tensor sparse_clone(const Tensor& x) {
+  if (is_compressed(x.layout())) {
+    const SparseData& of = *x.impl().sparse();
+    return compressed_of_values(x.layout(), clone(of.indices), clone(of.plain_indices), clone(compressed_values(x)),
+                                x.sizes());
+  }
+  const SparseData& parts = parts_of("clone", x);
+  Tensor out = make_coo(clone(parts.indices), clone(parts.values), x.sizes(), parts.coalesced);
+  if (should_record(x)) record("CloneBackward0", out, {x}, [](BackwardCall& call) { call.set(0, call.take()); });
+  return out;
+}
+
+Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy) {
+  if (is_compressed(x.layout())) {
+    if (x.dtype() == dtype) return copy ? clone(x) : x;
+    return with_values(x, to(compressed_values(x), dtype));
+  }
+  const SparseData& parts = parts_of("to", x);
+  if (x.dtype() == dtype) return copy ? clone(x) : x;
+  Tensor out = make_coo(parts.indices, to(parts.values, dtype), x.sizes(), parts.coalesced);
+  if (should_record(x) && is_differentiable(dtype))
+    record("ToCopyBackward0", out, {x}, [from = x.dtype()](BackwardCall& call) { call.set(0, to(call.take(), from)); });
+  return out;
+}
+
+namespace {
+
+/** Of a tensor of the same layout, sizes and number of entries: its indices too. */
+const Tensor& compressed_copy_(const Tensor& x, const Tensor& source) {
+  TERCEL_CHECK(x.layout() == source.layout() && x.sizes() == source.sizes(), RuntimeError,
+               "copy_: copy of sparse compressed tensors having different layouts or sizes is not supported: self is ",
+               describe(x), " of layout ", to_string(x.layout()), ", src ", describe(source), " of layout ",
+               to_string(source.layout()));
+  const SparseData& parts = *source.impl().sparse();
+  TERCEL_CHECK(x.impl().sparse()->values.sizes() == parts.values.sizes(), RuntimeError,
+               "copy_: only sparse compressed tensors with the same number of specified elements are supported.");
+  check_unrecorded("copy_", x, should_record(x, source));
+  if (!x.is_same(source))
+    replace_parts(x, make_compressed(x.layout(), clone(parts.indices), clone(parts.plain_indices),
+                                     to(parts.values, x.dtype(), true), x.sizes()));
+  return x;
+}
+
+}  // namespace
+
+const Tensor& sparse_copy_(const Tensor& x, const Tensor& source) {
+  check_defined("copy_", x, "self");
+  check_defined("copy_", source, "src");
+  TERCEL_CHECK(is_sparse(x.layout()) && is_sparse(source.layout()), RuntimeError,
+               "copy_() between dense and sparse Tensors is not implemented! Found self layout = ",
+               to_string(x.layout()), " and src layout = ", to_string(source.layout()));
+  if (has_compressed(x, source)) return compressed_copy_(x, source);
+  const SparseData& parts = parts_of("copy_", source);
+  parts_of("copy_", x);
+  check_unrecorded("copy_", x, should_record(x, source));
+  if (x.is_same(source)) return x;
+  replace_parts(x, make_coo(clone(parts.indices), to(parts.values, x.dtype(), true), source.sizes(), parts.coalesced));
+  return x;
+}
+
+const Tensor& sparse_zero_(const Tensor& x) {
+  if (is_compressed(x.layout())) {
+    check_unrecorded("zero_", x, should_record(x));
+    replace_parts(x, with_values(x.detach(), zeros_like(x.impl().sparse()->values)));
+    return x;
+  }
+  const SparseData& parts = parts_of("zero_", x);
+  check_unrecorded("zero_", x, should_record(x));
+  replace_parts(x, empty_coo(x.sizes(), x.dtype(), x.device(), parts.sparse_dim));
+  return x;
+}
+
+Tensor sparse_empty_like(const Tensor& x, TensorOptions options) {
+  if (is_compressed(x.layout()) && options.layout == x.layout()) {
+    const SparseData& of = *x.impl().sparse();
+    return make_compressed(x.layout(), clone(of.indices), clone(of.plain_indices),
+                           empty(of.values.sizes(), TensorOptions(options.dtype, options.device)), x.sizes());
+  }
+  const SparseData& parts = parts_of("empty_like", x);
+  TERCEL_CHECK(options.layout == Layout::SparseCoo, NotImplementedError, "empty_like: a tensor of layout ",
+               to_string(options.layout), " cannot be created this way");
+  return empty_coo(x.sizes(), options.dtype, options.device, parts.sparse_dim);
+}
+
+}  // namespace tercel

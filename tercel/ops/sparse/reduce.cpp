@@ -1,0 +1,109 @@
+#include <bitset>
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/reduce/vector_norms.h"
+#include "tercel/ops/sparse/compressed_impl.h"
+#include "tercel/ops/sparse/coo.h"
+#include "tercel/ops/sparse/coo_impl.h"
+#include "tercel/ops/sparse/sparse.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
+#include "tercel/ops/views/views.h"
+
+namespace tercel {
+
+using namespace sparse_ops;
+
+namespace {
+
+using Dims = std::bitset<128>;
+
+Dims dims_of(const Tensor& x, IntSpan dims) {
+  Dims summed;
+  if (dims.empty()) return summed.set();
+  for (const int64_t dim : dims) {
+    const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
+    TERCEL_CHECK(!summed[d], RuntimeError, "sum: dim ", d, " appears multiple times in the list of dims");
+    summed.set(d);
+  }
+  return summed;
+}
+
+/** The sum of a COO tensor, recorded through its values. */
+Tensor sum_of(const Tensor& given, const Dims& summed, ScalarType dtype) {
+  const Tensor x = for_values(given);
+  const SparseData& parts = parts_of("sum", x);
+  const auto n = static_cast<size_t>(parts.sparse_dim);
+  DimVector kept_dims, kept_sizes, value_dims;
+  for (size_t d = 0; d < n; ++d)
+    if (!summed[d]) kept_dims.push_back(static_cast<int64_t>(d));
+  for (size_t d = 0; d < x.sizes().size(); ++d) {
+    if (!summed[d])
+      kept_sizes.push_back(x.sizes()[d]);
+    else if (d >= n)
+      value_dims.push_back(static_cast<int64_t>(d - n) + 1);
+  }
+  Tensor elements = recorded_values(x);
+  if (kept_dims.empty()) {
+    value_dims.push_back(0);
+    return sum(elements, value_dims, false, dtype);
+  }
+  if (!value_dims.empty())
+    elements = sum(elements, value_dims, false, dtype);
+  else if (dtype != ScalarType::Undefined)
+    elements = to(elements, dtype);
+  else if (!elements.is_differentiable() && elements.dtype() != kUInt64)
+    elements = to(elements, kInt64);
+  if (kept_dims.size() == n) return coo_of_values(parts.indices, elements, kept_sizes, parts.coalesced);
+  const Tensor rows = empty({static_cast<int64_t>(kept_dims.size())}, kInt64);
+  for (size_t i = 0; i < kept_dims.size(); ++i) rows.data<int64_t>()[i] = kept_dims[i];
+  return coalesce(coo_of_values(index_select(parts.indices, 0, rows), elements, kept_sizes, false));
+}
+
+}  // namespace
+
+Tensor sparse::sum(const Tensor& input, IntSpan dim, ScalarType dtype) {
+  parts_of("sparse.sum", input);
+  return sum_of(input, dims_of(input, dim), dtype);
+}
+
+Tensor sparse_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
+  if (is_compressed(x.layout())) return compressed_sum(x, dims, keepdim, dtype);
+  parts_of("sum", x);
+  const Dims summed = dims_of(x, dims);
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = sum_of(x, summed, dtype);
+    if (keepdim)
+      for (size_t d = 0; d < x.sizes().size(); ++d)
+        if (summed[d]) out = unsqueeze(out, static_cast<int64_t>(d));
+  }
+  if (should_record(x) && out.is_differentiable())
+    record("SumBackward1", out, {x},
+           [summed, keepdim, sizes = DimVector(x.sizes()), dtype = x.dtype()](BackwardCall& call) {
+             Tensor g = to_dense(call.grad());
+             if (!keepdim)
+               for (size_t d = 0; d < sizes.size(); ++d)
+                 if (summed[d]) g = unsqueeze(g, static_cast<int64_t>(d));
+             call.set(0, to(expand(g, sizes), dtype));
+           });
+  return out;
+}
+
+Tensor sparse_any(const Tensor& x) {
+  if (is_compressed(x.layout())) return any(x.impl().sparse()->values);
+  parts_of("any", x);
+  return any(recorded_values(coalesce(x)).detach());
+}
+
+Tensor sparse_norm(const Tensor& x, double p) {
+  if (is_compressed(x.layout())) return norm(compressed_values(x), p);
+  parts_of("norm", x);
+  return norm(values(coalesce(x)), p);
+}
+
+}  // namespace tercel

@@ -1,0 +1,27 @@
+// Functions of tercel.sparse: ops whose gradient keeps the pattern of a sparse operand.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+namespace tercel::sparse {
+
+/**
+ * The product of matrices of which at least one is COO; COO if both are. The gradient of a COO operand has its pattern,
+ * while that of tercel::mm() has all elements.
+ */
+TERCEL_API Tensor mm(const Tensor& mat1, const Tensor& mat2);
+/** beta * input + alpha * mm(mat1, mat2). */
+TERCEL_API Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1, Scalar alpha = 1);
+
+/**
+ * Sums over dimensions, or over all: COO if a sparse dimension remains, else strided. Integers are summed in int64. The
+ * gradient has the pattern of the input.
+ */
+TERCEL_API Tensor sum(const Tensor& input, IntSpan dim = {}, ScalarType dtype = ScalarType::Undefined);
+
+/** softmax() along a dimension, over the entries: what has no entry counts as minus infinity. Floating dtypes. */
+TERCEL_API Tensor softmax(const Tensor& input, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+/** The logarithm of softmax(). */
+TERCEL_API Tensor log_softmax(const Tensor& input, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+
+}  // namespace tercel::sparse

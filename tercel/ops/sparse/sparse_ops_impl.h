@@ -1,0 +1,76 @@
+// What ops of other families do with sparse operands.
+//
+// Note [Sparse operands]
+// The front end of an op that takes sparse operands asks has_sparse() before it checks anything else, and calls the
+// function of its name declared here; dense calls pay for one comparison. These functions decide by layout, and refuse
+// a layout that they have no code for with refuse_layout(). Most compute with the values by dense ops, which also
+// record the gradient: coalesce(), values() and the constructor are recorded ops.
+#pragma once
+
+#include "tercel/core/tensor.h"
+#include "tercel/util/function_ref.h"
+
+namespace tercel {
+
+/** Whether one of the operands has a sparse layout. Undefined tensors have none. */
+template <class... Tensors>
+bool has_sparse(const Tensors&... operands) {
+  return (is_sparse(operands.layout()) || ...);
+}
+inline bool has_sparse(Span<Tensor> operands) {
+  for (const Tensor& t : operands)
+    if (is_sparse(t.layout())) return true;
+  return false;
+}
+
+// copies and factories
+Tensor sparse_clone(const Tensor& x);
+Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy);
+const Tensor& sparse_copy_(const Tensor& x, const Tensor& source);
+const Tensor& sparse_zero_(const Tensor& x);
+Tensor sparse_empty_like(const Tensor& x, TensorOptions options);
+
+// elementwise
+/** f applied to the values; NotImplementedError unless f(0) is 0. */
+Tensor sparse_map_values(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor& values)> f);
+const Tensor& sparse_map_values_(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor& values)> f);
+Tensor sparse_neg(const Tensor& x);
+Tensor sparse_add(const Tensor& a, const Tensor& b, Scalar alpha);
+const Tensor& sparse_add_(const char* op, const Tensor& a, const Tensor& b, Scalar alpha);
+Tensor sparse_mul(const Tensor& a, const Tensor& b);
+Tensor sparse_mul(const Tensor& a, Scalar b);
+const Tensor& sparse_mul_(const Tensor& a, const Tensor& b);
+const Tensor& sparse_mul_(const Tensor& a, Scalar b);
+Tensor sparse_div(const Tensor& a, const Tensor& b);
+Tensor sparse_div(const Tensor& a, Scalar b);
+const Tensor& sparse_div_(const Tensor& a, const Tensor& b);
+const Tensor& sparse_div_(const Tensor& a, Scalar b);
+bool sparse_equal(const Tensor& a, const Tensor& b);
+bool sparse_allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan);
+
+// reductions
+Tensor sparse_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype);
+Tensor sparse_any(const Tensor& x);
+Tensor sparse_norm(const Tensor& x, double p);
+
+// views, which are copies here
+Tensor sparse_transpose(const Tensor& x, int64_t dim0, int64_t dim1);
+Tensor sparse_permute(const Tensor& x, IntSpan dims);
+Tensor sparse_unsqueeze(const Tensor& x, int64_t dim);
+Tensor sparse_squeeze(const Tensor& x, IntSpan dims);
+Tensor sparse_select(const Tensor& x, int64_t dim, int64_t index);
+Tensor sparse_narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
+Tensor sparse_index_select(const Tensor& x, int64_t dim, const Tensor& index);
+Tensor sparse_cat(Span<Tensor> tensors, int64_t dim);
+Tensor sparse_stack(Span<Tensor> tensors, int64_t dim);
+const Tensor& sparse_transpose_(const char* op, const Tensor& x, int64_t dim0, int64_t dim1);
+
+// products
+Tensor sparse_mm(const Tensor& a, const Tensor& b);
+Tensor sparse_mv(const Tensor& a, const Tensor& b);
+Tensor sparse_bmm(const Tensor& a, const Tensor& b);
+Tensor sparse_matmul(const Tensor& a, const Tensor& b);
+Tensor sparse_addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
+Tensor sparse_addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
+
+}  // namespace tercel
