@@ -11,6 +11,8 @@ namespace tercel::data {
 
 namespace {
 
+constinit const KernelTable<NormRowsFn> decode_kernels = TERCEL_CPU_KERNELS(decode_norm_rows);
+
 // Copies labels and dense values, and moves past them; false if one breaks its rule.
 bool decode_floats(const RowRules& rules, const std::byte*& from, float* labels, float* dense) {
   const int64_t label_dim = rules.schema().label_dim;
@@ -48,41 +50,11 @@ bool sum_is_right(const std::byte* record, int64_t payload) {
 
 }  // namespace
 
-template <class Key>
 int64_t NormSource::decode_uniform(const NormWindow& window, const Places& places, BatchBuffer& out) const {
-  const int64_t record_bytes = layout_.max_record_bytes;
-  const int64_t payload = record_bytes - norm_frame_bytes(layout_.options.check_mode);
-  const bool framed = layout_.framed();
-  const uint32_t* mix = window.mix.empty() ? nullptr : window.mix.data();
-  for (int64_t i = 0; i < places.count; ++i) {
-    const int64_t place = places.begin + i;
-    if (mix && i + kPrefetchRows < places.count)
-      prefetch(window.bytes.data() + int64_t{mix[place + kPrefetchRows]} * record_bytes, record_bytes);
-    const std::byte* from = window.bytes.data() + (mix ? int64_t{mix[place]} : place) * record_bytes;
-    const int64_t batch_row = places.batch_row + i;
-    bool good = !framed || sum_is_right(from, payload);
-    if (framed) from += 4;
-    good &= decode_floats(layout_.rules, from, out.labels + batch_row * shape_.label_dim,
-                          out.dense + batch_row * shape_.dense_dim);
-    const RowRules::SlotRule* slot = layout_.rules.slots().data();
-    for (size_t input = 0; input < shape_.inputs.size(); ++input) {
-      const int64_t slot_num = shape_.inputs[input].slot_num;
-      int64_t* keys = out.inputs[input].keys + batch_row * row_nnz_[input];
-      for (int64_t s = 0; s < slot_num; ++s, ++slot) {
-        good &= load_unaligned<int32_t>(from) == slot->hotness;
-        from += 4;
-        int64_t left = slot->hotness;
-        do {
-          const auto key = static_cast<int64_t>(load_unaligned<Key>(from));
-          good &= slot->has(key);
-          *keys++ = key;
-          from += sizeof(Key);
-        } while (--left > 0);
-      }
-    }
-    if (!good) return place;
-  }
-  return -1;
+  NormRowsLoop loop = loop_;
+  RowLoopShape::Inputs inputs;
+  loop_shape_.set_places(loop, window, window.bytes.data(), places, out, inputs);
+  return decode_kernels[kCpu](loop, places.begin, places.begin + places.count);
 }
 
 template <class Key>
@@ -144,10 +116,12 @@ int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places
 void NormSource::decode(const Window& source, const Places& places, BatchBuffer& out) const {
   const auto& window = static_cast<const NormWindow&>(source);
   int64_t bad = -1;
-  if (layout_.options.key_type == KeyType::I64)
-    bad = shape_.uniform ? decode_uniform<int64_t>(window, places, out) : decode_ragged<int64_t>(window, places, out);
+  if (shape_.uniform)
+    bad = decode_uniform(window, places, out);
+  else if (layout_.options.key_type == KeyType::I64)
+    bad = decode_ragged<int64_t>(window, places, out);
   else
-    bad = shape_.uniform ? decode_uniform<uint32_t>(window, places, out) : decode_ragged<uint32_t>(window, places, out);
+    bad = decode_ragged<uint32_t>(window, places, out);
   if (bad < 0) return;
   try {
     fail_row(window, window.mix.empty() ? static_cast<size_t>(bad) : size_t{window.mix[static_cast<size_t>(bad)]});

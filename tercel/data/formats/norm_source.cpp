@@ -19,6 +19,8 @@ constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
 NormSource::NormSource(const NormOptions& norm, const Dataset& dataset, const DataPart& part,
                        const SourceOptions& options)
     : layout_(dataset.schema, norm, options.binary_labels, options.inputs),
+      shape_(shape_of(layout_.schema(), options.inputs)),
+      loop_shape_(layout_.rules, shape_),
       keep_marks_(options.jumps),
       skips_bad_records_(options.skips_bad_records) {
   TERCEL_CHECK(options.columns.empty(), ConfigError,
@@ -26,9 +28,18 @@ NormSource::NormSource(const NormOptions& norm, const Dataset& dataset, const Da
                "which are all that the files hold, found '",
                printable(options.columns[0]), "'");
   open_files(dataset, part);
-  shape_ = shape_of(layout_.schema(), options.inputs);
   shape_.uniform = std::all_of(records_.begin(), records_.end(), [](const Records& file) { return file.uniform; });
-  for (const BatchShape::Input& input : shape_.inputs) row_nnz_.push_back(row_nnz(input));
+  make_loop(options.binary_labels);
+}
+
+void NormSource::make_loop(bool binary_labels) {
+  for (const RowRules::SlotRule& slot : layout_.rules.slots()) hotness_.push_back(static_cast<int32_t>(slot.hotness));
+  loop_shape_.set_rules(loop_);
+  loop_.row_bytes = layout_.max_record_bytes;
+  loop_.binary_labels = binary_labels;
+  loop_.wide_keys = layout_.options.key_type == KeyType::I64;
+  loop_.framed = layout_.framed();
+  loop_.hotness = hotness_.data();
 }
 
 void NormSource::open_files(const Dataset& dataset, const DataPart& part) {

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "tercel/data/dataset.h"
+#include "tercel/data/formats/norm_decode_kernels.h"
 #include "tercel/data/formats/norm_layout_impl.h"
+#include "tercel/data/formats/row_loop_impl.h"
 #include "tercel/data/formats/source_files_impl.h"
 #include "tercel/data/record_source_impl.h"
 
@@ -54,6 +56,8 @@ class NormSource final : public RecordSource {
     std::vector<Piece> pieces;
   };
 
+  /** What is the same for all windows and batches. */
+  void make_loop(bool binary_labels);
   void open_files(const Dataset& dataset, const DataPart& part);
   /** Opens the file for the thread that loads. */
   const RandomAccessFile& use(size_t index);
@@ -74,7 +78,6 @@ class NormSource final : public RecordSource {
   [[noreturn]] void fail_record(size_t index, RecordPlace at);
 
   // These return the first place whose row breaks a rule, or -1.
-  template <class Key>
   int64_t decode_uniform(const NormWindow& window, const Places& places, BatchBuffer& out) const;
   template <class Key>
   int64_t decode_ragged(const NormWindow& window, const Places& places, BatchBuffer& out) const;
@@ -84,7 +87,9 @@ class NormSource final : public RecordSource {
 
   NormLayout layout_;
   BatchShape shape_;
-  std::vector<int64_t> row_nnz_;  // of each input, in a uniform row
+  NormRowsLoop loop_{};           // of uniform rows
+  std::vector<int32_t> hotness_;  // of each slot
+  RowLoopShape loop_shape_;
   SourceFiles files_;
   std::vector<Records> records_;  // of each file
   int64_t rows_per_read_ = 1;

@@ -5,7 +5,6 @@
 #include "tercel/data/formats/raw_source_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
-#include "tercel/util/small_vector.h"
 
 namespace tercel::data {
 
@@ -33,6 +32,7 @@ const std::array<float, kTabulated>& logs_of_dense() {
 RawSource::RawSource(const RawTypes& types, const Dataset& dataset, const DataPart& part, const SourceOptions& options)
     : layout_(dataset.schema, types, options.binary_labels, options.inputs),
       shape_(shape_of(layout_.schema(), options.inputs)),
+      loop_shape_(layout_.rules, shape_),
       rows_per_read_(std::clamp<int64_t>(kReadBytes / layout_.row_bytes, 1, kMaxRowsPerRead)),
       workers_read_(options.workers > 1) {
   TERCEL_CHECK(options.columns.empty(), ConfigError, types.format,
@@ -40,7 +40,6 @@ RawSource::RawSource(const RawTypes& types, const Dataset& dataset, const DataPa
                "which are all that the files hold, found '",
                printable(options.columns[0]), "'");
   shape_.uniform = true;
-  for (const BatchShape::Input& input : shape_.inputs) row_nnz_.push_back(row_nnz(input));
   make_loop(options.binary_labels);
   for (const DataFile& described : part.files) {
     files_.add(dataset, described);
@@ -50,9 +49,8 @@ RawSource::RawSource(const RawTypes& types, const Dataset& dataset, const DataPa
 
 void RawSource::make_loop(bool binary_labels) {
   const RawTypes& types = layout_.types;
+  loop_shape_.set_rules(loop_);
   loop_.row_bytes = layout_.row_bytes;
-  loop_.label_dim = shape_.label_dim;
-  loop_.dense_dim = shape_.dense_dim;
   loop_.float_labels = types.labels == NumberType::F32;
   loop_.float_dense = types.dense == NumberType::F32;
   loop_.binary_labels = binary_labels;
@@ -62,18 +60,7 @@ void RawSource::make_loop(bool binary_labels) {
   loop_.log = &log_of_dense;
   const std::vector<RowRules::SlotRule>& slots = layout_.rules.slots();
   for (size_t s = 0; s < slots.size(); ++s)
-    for (int64_t k = 0; k < slots[s].hotness; ++k) {
-      if (loop_.wide_keys) {
-        wide_rules_[0].push_back(slots[s].first_key);
-        wide_rules_[1].push_back(slots[s].key_range);
-      } else {
-        narrow_rules_[0].push_back(static_cast<uint32_t>(slots[s].first_key));
-        narrow_rules_[1].push_back(static_cast<uint32_t>(slots[s].key_range));
-      }
-      key_offset_.push_back(layout_.key_offsets[s]);
-    }
-  loop_.first_key = loop_.wide_keys ? static_cast<const void*>(wide_rules_[0].data()) : narrow_rules_[0].data();
-  loop_.key_range = loop_.wide_keys ? static_cast<const void*>(wide_rules_[1].data()) : narrow_rules_[1].data();
+    key_offset_.insert(key_offset_.end(), static_cast<size_t>(slots[s].hotness), layout_.key_offsets[s]);
   if (types.slot_offsets == SlotOffsets::Add) loop_.key_offset = key_offset_.data();
 }
 
@@ -118,15 +105,8 @@ void RawSource::read(const Piece& piece, RawWindow& window) const {
 void RawSource::decode(const Window& source, const Places& places, BatchBuffer& out) const {
   const auto& window = static_cast<const RawWindow&>(source);
   RawRowsLoop loop = loop_;
-  loop.rows = window.bytes.data();
-  loop.mix = window.mix.empty() ? nullptr : window.mix.data();
-  loop.labels = out.labels + places.batch_row * shape_.label_dim;
-  loop.dense = out.dense + places.batch_row * shape_.dense_dim;
-  SmallVector<RawRowsLoop::Input, 8> inputs;
-  for (size_t i = 0; i < row_nnz_.size(); ++i)
-    inputs.push_back({out.inputs[i].keys + places.batch_row * row_nnz_[i], row_nnz_[i]});
-  loop.inputs = inputs.data();
-  loop.num_inputs = static_cast<int64_t>(inputs.size());
+  RowLoopShape::Inputs inputs;
+  loop_shape_.set_places(loop, window, window.bytes.data(), places, out, inputs);
   const int64_t bad = decode_kernels[kCpu](loop, places.begin, places.begin + places.count);
   // The kernel says only that a row breaks a rule: check_raw_row finds which, and throws the error.
   if (bad < 0) return;

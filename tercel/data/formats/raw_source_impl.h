@@ -12,6 +12,7 @@
 #include "tercel/data/dataset.h"
 #include "tercel/data/formats/raw_decode_kernels.h"
 #include "tercel/data/formats/raw_layout_impl.h"
+#include "tercel/data/formats/row_loop_impl.h"
 #include "tercel/data/formats/source_files_impl.h"
 #include "tercel/data/record_source_impl.h"
 
@@ -51,15 +52,13 @@ class RawSource final : public RecordSource {
 
   RawLayout layout_;
   BatchShape shape_;
-  std::vector<int64_t> row_nnz_;  // of each input
+  RowLoopShape loop_shape_;
   SourceFiles files_;
   int64_t rows_per_read_;
   bool workers_read_;
 
   RawRowsLoop loop_{};
-  std::vector<uint32_t> narrow_rules_[2];  // first key and range, for each key of a row; of the width of the keys
-  std::vector<uint64_t> wide_rules_[2];
-  std::vector<int64_t> key_offset_;
+  std::vector<int64_t> key_offset_;  // of each key of a row
 };
 
 }  // namespace tercel::data
