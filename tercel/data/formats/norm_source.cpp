@@ -11,7 +11,7 @@ namespace tercel::data {
 namespace {
 
 constexpr int64_t kMarkRows = 256;
-constexpr int64_t kReadBytes = int64_t{1} << 20;
+constexpr int64_t kReadBytes = int64_t{1} << 19;
 constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
 
 }  // namespace
