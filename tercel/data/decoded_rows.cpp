@@ -2,11 +2,14 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
+#include "tercel/data/column_kernels.h"
 #include "tercel/data/decoded_rows_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/small_vector.h"
 
 namespace tercel::data {
 
@@ -14,6 +17,9 @@ namespace {
 
 // Rows that are copied column by column before the next ones: their part of a batch stays in the second cache.
 constexpr int64_t kBlockRows = 2048;
+
+constinit const KernelTable<KeyColumnsFn> key_kernels = TERCEL_CPU_KERNELS(interleave_keys);
+constinit const KernelTable<FloatColumnsFn> float_kernels = TERCEL_CPU_KERNELS(interleave_floats);
 
 template <class T>
 void copy_to(std::vector<T>& out, const T* from, int64_t count) {
@@ -45,6 +51,16 @@ bool has_bad(const std::vector<BadCell>& bad, RowAt row_at, int64_t count) {
 int64_t add_wrapping(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
+
+/** Row i of consecutive ones, and of mixed ones. */
+struct RowsFrom {
+  int64_t first;
+  int64_t operator()(int64_t i) const { return first + i; }
+};
+struct RowsOf {
+  const uint32_t* mix;
+  int64_t operator()(int64_t i) const { return int64_t{mix[i]}; }
+};
 
 }  // namespace
 
@@ -140,6 +156,10 @@ RowAssembler::RowAssembler(RowRules rules, BatchShape shape, ColumnNames names, 
     row_nnz_.push_back(std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0}));
   }
   TERCEL_ASSERT(slot == rules_.slots().size() && slot == add_.size());
+  for (const RowRules::SlotRule& rule : rules_.slots()) {
+    first_key_.push_back(rule.first_key);
+    key_range_.push_back(rule.key_range);
+  }
 }
 
 template <class RowAt>
@@ -152,6 +172,12 @@ bool RowAssembler::copy_floats(const DecodedRows& from, RowAt row_at, int64_t be
     if (labels && at == shape_.label_dim) {
       labels = false;
       at = 0;
+      if constexpr (std::is_same_v<RowAt, RowsFrom>) {
+        const auto is_scalar = [](const FloatColumn& of) { return of.width == 1; };
+        const FloatColumn* const last = from.floats.data() + from.floats.size();
+        if (std::all_of(&column, last, is_scalar))
+          return interleave_dense(from, &column, row_at(begin), end - begin, batch_row + begin, out) && good;
+      }
     }
     const int64_t dim = labels ? shape_.label_dim : shape_.dense_dim;
     float* to = (labels ? out.labels : out.dense) + (batch_row + begin) * dim + at;
@@ -224,6 +250,36 @@ bool RowAssembler::copy_uniform(const DecodedRows& from, size_t input, RowAt row
     at += hotness;
   }
   return good;
+}
+
+bool RowAssembler::is_one_hot(const DecodedRows& from, size_t input) const {
+  if (shape_.inputs[input].key_weights) return false;
+  const auto slots = static_cast<size_t>(shape_.inputs[input].slot_num);
+  for (size_t slot = first_slot_[input]; slot < first_slot_[input] + slots; ++slot)
+    if (from.keys[slot].offsets || rules_.slots()[slot].hotness != 1) return false;
+  return true;
+}
+
+bool RowAssembler::interleave_one_hot(const DecodedRows& from, size_t input, int64_t first, int64_t count,
+                                      int64_t batch_row, BatchBuffer& out) const {
+  const size_t slot = first_slot_[input];
+  const int64_t slots = shape_.inputs[input].slot_num;
+  SmallVector<const int64_t*, 64> columns;
+  for (int64_t s = 0; s < slots; ++s) columns.push_back(from.keys[slot + static_cast<size_t>(s)].keys + first);
+  const KeyColumnsLoop loop{{columns.data(), slots, out.inputs[input].keys + batch_row * slots, slots},
+                            add_.data() + slot,
+                            first_key_.data() + slot,
+                            key_range_.data() + slot};
+  return key_kernels[kCpu](loop, 0, count);
+}
+
+bool RowAssembler::interleave_dense(const DecodedRows& from, const FloatColumn* dense, int64_t first, int64_t count,
+                                    int64_t batch_row, BatchBuffer& out) const {
+  SmallVector<const float*, 64> columns;
+  for (; dense != from.floats.data() + from.floats.size(); ++dense) columns.push_back(dense->values + first);
+  const ColumnsLoop<float> loop{columns.data(), shape_.dense_dim, out.dense + batch_row * shape_.dense_dim,
+                                shape_.dense_dim};
+  return float_kernels[kCpu](loop, 0, count);
 }
 
 template <class RowAt>
@@ -302,8 +358,15 @@ bool RowAssembler::copy_rows(const DecodedRows& from, RowAt row_at, int64_t coun
   for (int64_t begin = 0; begin < count; begin += kBlockRows) {
     const int64_t end = std::min(begin + kBlockRows, count);
     if (!copy_floats(from, row_at, begin, end, batch_row, out)) return false;
-    for (size_t input = 0; shape_.uniform && input < shape_.inputs.size(); ++input)
+    for (size_t input = 0; shape_.uniform && input < shape_.inputs.size(); ++input) {
+      if constexpr (std::is_same_v<RowAt, RowsFrom>) {
+        if (is_one_hot(from, input)) {
+          if (!interleave_one_hot(from, input, row_at(begin), end - begin, batch_row + begin, out)) return false;
+          continue;
+        }
+      }
       if (!copy_uniform(from, input, row_at, begin, end, batch_row, out)) return false;
+    }
   }
   for (size_t input = 0; !shape_.uniform && input < shape_.inputs.size(); ++input)
     if (!copy_ragged(from, input, row_at, count, batch_row, out)) return false;
@@ -332,11 +395,9 @@ void RowAssembler::decode_rows(const DecodedRows& from, RowAt row_at, const Plac
 void RowAssembler::decode(const DecodedRows& from, int64_t first, const uint32_t* mix, const Places& places,
                           BatchBuffer& out) const {
   if (mix)
-    decode_rows(
-        from, [mix](int64_t i) { return int64_t{mix[i]}; }, places, out);
+    decode_rows(from, RowsOf{mix}, places, out);
   else
-    decode_rows(
-        from, [first](int64_t i) { return first + i; }, places, out);
+    decode_rows(from, RowsFrom{first}, places, out);
 }
 
 void RowAssembler::fail(const DecodedRows& from, int64_t row, std::string_view column, std::string_view expected,

@@ -119,6 +119,13 @@ class RowAssembler {
   template <class RowAt>
   bool copy_uniform(const DecodedRows& from, size_t input, RowAt row_at, int64_t begin, int64_t end, int64_t batch_row,
                     BatchBuffer& out) const;
+  /** Whether the columns have a key in each row, and no weights. */
+  bool is_one_hot(const DecodedRows& from, size_t input) const;
+  // Of consecutive rows, by kernels. False if a row breaks a rule.
+  bool interleave_one_hot(const DecodedRows& from, size_t input, int64_t first, int64_t count, int64_t batch_row,
+                          BatchBuffer& out) const;
+  bool interleave_dense(const DecodedRows& from, const FloatColumn* dense, int64_t first, int64_t count,
+                        int64_t batch_row, BatchBuffer& out) const;
   template <class RowAt>
   bool copy_ragged(const DecodedRows& from, size_t input, RowAt row_at, int64_t count, int64_t batch_row,
                    BatchBuffer& out) const;
@@ -134,8 +141,9 @@ class RowAssembler {
   ColumnNames names_;
   std::vector<int64_t> add_;
   std::vector<std::string> files_;
-  std::vector<size_t> first_slot_;  // of each input
-  std::vector<int64_t> row_nnz_;    // of each input, in a uniform row
+  std::vector<size_t> first_slot_;               // of each input
+  std::vector<int64_t> row_nnz_;                 // of each input, in a uniform row
+  std::vector<uint64_t> first_key_, key_range_;  // of each slot
 };
 
 }  // namespace tercel::data
