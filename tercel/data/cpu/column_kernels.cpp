@@ -33,7 +33,9 @@ TERCEL_ALWAYS_INLINE void transpose(V (&square)[8]) {
   }
 }
 
-/** `load(Lanes, column, row)` gives a vector of rows of a column, and `rest` one value. See Note [Overlapping vectors].
+/**
+ * load(column, row) gives the values of a column from a row on, load_one(column, row) one. Neither checks bounds.
+ * See Note [Overlapping vectors].
  */
 template <int Lanes, class T, class Load, class LoadOne>
 TERCEL_ALWAYS_INLINE void interleave(const ColumnsLoop<T>& loop, int64_t begin, int64_t end, Load load,

@@ -21,16 +21,16 @@ constexpr int kFloatLanes = TERCEL_ISA_LEVEL == 0 ? 4 : 8;
 namespace detail {
 template <class T, int Lanes>
 struct RowSimdOf {
-  typedef T type __attribute__((vector_size(sizeof(T) * Lanes)));  // NOLINT(modernize-use-using)
+  typedef T Type __attribute__((vector_size(sizeof(T) * Lanes)));  // NOLINT(modernize-use-using)
 };
 template <class T>
 struct RowSimdOf<T, 1> {
-  using type = T;
+  using Type = T;
 };
 }  // namespace detail
 
 template <class T, int Lanes>
-using RowSimd = typename detail::RowSimdOf<T, Lanes>::type;
+using RowSimd = typename detail::RowSimdOf<T, Lanes>::Type;
 
 template <class V>
 TERCEL_ALWAYS_INLINE V load_as(const void* from) {

@@ -29,7 +29,7 @@ TERCEL_ALWAYS_INLINE bool decode_integers(const RawRowsLoop& loop, const std::by
   return bad == 0;
 }
 
-/** Copies keys from position `i`, which may lie behind the last vector, and adds offsets; ones where out of range. */
+/** Copies the keys from `i` on and adds offsets; all ones in the lanes of those out of their range. */
 template <class Key, int Lanes, bool Add>
 TERCEL_ALWAYS_INLINE RowSimd<uint64_t, Lanes> copy_keys(const std::byte* from, const uint64_t* first,
                                                         const uint64_t* range, const int64_t* offset, int64_t i,
