@@ -78,7 +78,7 @@ class DatasetConverter {
     const int64_t needed = options.format->estimate_bytes(source.schema, rows), found = free_bytes(folder);
     TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
                  " of room on the disk for ", rows, " rows, found ", format_bytes(found));
-    if (!replace) return;
+    if (!replace || !source.checked_format().has_files()) return;
     for (const auto& [name, part] : source.parts())
       for (const DataFile& file : part.files) check_outside(folder, source.path_of(file));
   }
@@ -88,7 +88,8 @@ class DatasetConverter {
     result.format = options_.format;
     for (const auto& origin : source_.origins)
       if (origin->name() != result.format->name()) add_origin(result, origin);
-    if (source_.format->name() != result.format->name()) add_origin(result, source_.format);
+    if (source_.format->name() != result.format->name() && source_.format->has_files())
+      add_origin(result, source_.format);
     result.schema = source_.schema;
     result.conversion = source_.conversion;
     // All before the first row is read: what the schema forbids is known at once.
