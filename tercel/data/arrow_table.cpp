@@ -22,28 +22,30 @@ namespace {
 class ContentHash {
  public:
   void add(const DecodedRows& rows, int64_t first_row) {
-    columns_.resize(2 * (rows.floats.size() + rows.keys.size() + rows.columns.size()));
+    columns_.resize(kParts * (rows.floats.size() + rows.keys.size() + rows.columns.size()));
     size_t at = 0;
     for (const FloatColumn& column : rows.floats) {
-      add_values(at++, column.values, rows.rows * column.width);
-      add_bad(at++, column.bad, first_row);
+      add_values(at, column.values, rows.rows * column.width);
+      add_bad(at, column.bad, first_row);
+      at += kParts;
     }
     for (const KeyColumn& column : rows.keys) {
       const int64_t first = column.begin(0);
       const int64_t count = column.begin(rows.rows - 1) + column.count(rows.rows - 1) - first;
       add_values(at, column.keys + first, count);
-      if (column.weights) add_values(at, column.weights + first, count);
+      if (column.weights) add_values(at + kWeights, column.weights + first, count);
       for (int64_t row = 0; column.offsets && row < rows.rows; ++row)
-        if (column.count(row) != 1) add_pair(at, first_row + row, column.count(row));
-      ++at;
-      add_bad(at++, column.bad, first_row);
+        if (column.count(row) != 1) add_pair(at + kCounts, first_row + row, column.count(row));
+      add_bad(at, column.bad, first_row);
+      at += kParts;
     }
     for (const FurtherColumn& column : rows.columns) {
       if (column.floats)
-        add_values(at++, column.floats, rows.rows);
+        add_values(at, column.floats, rows.rows);
       else
-        add_values(at++, column.integers, rows.rows);
-      add_bad(at++, column.bad, first_row);
+        add_values(at, column.integers, rows.rows);
+      add_bad(at, column.bad, first_row);
+      at += kParts;
     }
   }
 
@@ -70,8 +72,12 @@ class ContentHash {
     columns_[column].update(pair, sizeof(pair));
   }
   void add_bad(size_t column, const std::vector<BadCell>& bad, int64_t first_row) {
-    for (const BadCell& cell : bad) add_pair(column, first_row + cell.row, cell.found);
+    for (const BadCell& cell : bad) add_pair(column + kBad, first_row + cell.row, cell.found);
   }
+
+  // What a column has: values, weights, counts that are not 1, what is missing. One checksum for all would depend on
+  // where batches end.
+  static constexpr size_t kWeights = 1, kCounts = 2, kBad = 3, kParts = 4;
 
   std::vector<Checksum> columns_;
   int64_t bytes_ = 0;
