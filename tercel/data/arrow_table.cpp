@@ -197,8 +197,10 @@ class TableReader final : ColumnDescriber {
   }
 
   void read_first_batch() {
-    while (train_->stream.next(first_.get(), train_->name))
+    while (train_->stream.next(first_.get(), train_->name)) {
       if (first_->length != 0) return;
+      first_.reset();
+    }
   }
 
   DataFile read_part(OpenTable& table, const ColumnPlan& plan, TablePart& part) {

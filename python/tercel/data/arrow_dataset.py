@@ -38,6 +38,13 @@ def _of_columns(columns: Mapping[str, Any]) -> Any:
 
 def _stream_of(table: Any, what: str) -> Any:
     """A capsule of an Arrow stream of the rows."""
+    capsule = _make_stream(table, what)
+    if type(capsule).__name__ != "PyCapsule":
+        raise TypeError(f"{what}: expected a capsule of __arrow_c_stream__(), found {type(capsule).__name__}")
+    return capsule
+
+
+def _make_stream(table: Any, what: str) -> Any:
     if hasattr(table, "__arrow_c_stream__"):
         try:
             return table.__arrow_c_stream__()
@@ -49,7 +56,7 @@ def _stream_of(table: Any, what: str) -> Any:
         return _C._stream_of_batch(*table.__arrow_c_array__())
     names = getattr(getattr(table, "dtype", None), "names", None)
     if names is not None:
-        return _of_columns({name: table[name] for name in names})
+        return _of_columns({name: table[name].copy() for name in names})  # fields lie apart
     if isinstance(table, Mapping):
         return _of_columns(table)
     if hasattr(table, "iloc"):  # pandas before 2.2
