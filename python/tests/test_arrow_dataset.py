@@ -112,8 +112,11 @@ def test_arrays_and_structured_arrays():
     assert batch["keys"].keys.tolist() == k[:, 0].tolist() and batch.labels.tolist() == y.reshape(-1, 1).tolist()
     with pytest.raises(ValueError, match="same number of rows"):
         td.ArrowDataset({"y": y, "k": k[:5]}, **columns)
-    with pytest.raises(TypeError, match="column 'k'"):
-        td.ArrowDataset({"y": y, "k": ["a"] * 50}, **columns)
+    with pytest.raises(ValueError, match="column 'k'"):
+        td.ArrowDataset({"y": y, "x": x, "k": ["a"] * 50}, **columns)
+    assert len(td.ArrowDataset({"y": y, "x": x, "k": k, "other": ["a"] * 50}, **columns)) == 50
+    with pytest.raises(tc.ConfigError, match="expected a column 'x' in train table, found y, k"):
+        td.ArrowDataset({"y": y, "k": k, "other": ["a"] * 50}, **columns)
 
 
 SOLVER = {"batchsize": 100, "epochs": 2, "eval_interval": 5, "seed": 1}

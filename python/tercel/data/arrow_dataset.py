@@ -1,6 +1,6 @@
 """Tables in memory as datasets: pyarrow, polars, DuckDB, pandas, NumPy."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from tercel import _C
@@ -28,39 +28,43 @@ def _is_in_memory(table: Any) -> bool:
     return not hasattr(table, "__arrow_c_stream__") or any(hasattr(table, name) for name in ("num_rows", "height", "iloc"))
 
 
-def _of_columns(columns: Mapping[str, Any]) -> Any:
-    tensors = {name: tensor_of(values, f"column {name!r}") for name, values in columns.items()}
+def _of_columns(table: Any, known: Iterable[Any], names: Sequence[str]) -> Any:
+    """Of those columns of a mapping, an array or a frame that are asked for."""
+    columns = {name: table[name] for name in known if name in names}
+    # The fields of a structured array lie apart, which no tensor can.
+    tensors = {name: tensor_of(values.copy() if hasattr(values, "flags") else values, f"column {name!r}")
+               for name, values in columns.items()}
     lengths = {name: len(tensor) if tensor.dim() > 0 else -1 for name, tensor in tensors.items()}
     if len(set(lengths.values())) > 1 or -1 in lengths.values():
         raise ValueError(f"expected columns of the same number of rows, got {lengths}")
     return _C._stream_of_batch(*RecordBatch(tensors).__arrow_c_array__())
 
 
-def _stream_of(table: Any, what: str) -> Any:
-    """A capsule of an Arrow stream of the rows."""
-    capsule = _make_stream(table, what)
+def _stream_of(table: Any, what: str, names: Sequence[str]) -> Any:
+    """A capsule of an Arrow stream of the rows, with at least the columns of these names that the table has."""
+    capsule = _make_stream(table, what, names)
     if type(capsule).__name__ != "PyCapsule":
         raise TypeError(f"{what}: expected a capsule of __arrow_c_stream__(), found {type(capsule).__name__}")
     return capsule
 
 
-def _make_stream(table: Any, what: str) -> Any:
+def _make_stream(table: Any, what: str, asked: Sequence[str]) -> Any:
     if hasattr(table, "__arrow_c_stream__"):
         try:
             return table.__arrow_c_stream__()
         except ImportError:  # pandas asks for pyarrow
             if not hasattr(table, "iloc"):
                 raise
-            return _of_columns({name: table[name].to_numpy() for name in table.columns})
+            return _of_columns(table, table.columns, asked)
     if hasattr(table, "__arrow_c_array__"):
         return _C._stream_of_batch(*table.__arrow_c_array__())
     names = getattr(getattr(table, "dtype", None), "names", None)
     if names is not None:
-        return _of_columns({name: table[name].copy() for name in names})  # fields lie apart
+        return _of_columns(table, names, asked)
     if isinstance(table, Mapping):
-        return _of_columns(table)
+        return _of_columns(table, table, asked)
     if hasattr(table, "iloc"):  # pandas before 2.2
-        return _of_columns({name: table[name].to_numpy() for name in table.columns})
+        return _of_columns(table, table.columns, asked)
     raise TypeError(f"{what}: expected a table with __arrow_c_stream__ (pyarrow, polars, DuckDB, pandas), a dict of arrays "
                     f"or a structured array, not {type(table).__name__}")
 
@@ -98,7 +102,9 @@ class ArrowDataset(Dataset):
         tables = {"source": source, "valid": valid, "test": test}
         given = {what: table for what, table in tables.items() if table is not None or what == "source"}
         values.setdefault("storage", "memory" if all(map(_is_in_memory, given.values())) else "disk")
-        streams = {what: _stream_of(table, what) for what, table in given.items()}
+        asked = [name for option in ("label", "dense", "categorical", "columns") for name in values.get(option) or ()]
+        asked += [f"{name}_weight" for name in values.get("weighted") or ()]
+        streams = {what: _stream_of(table, what, asked) for what, table in given.items()}
         self._of = _C._arrow_dataset(streams["source"], streams.get("valid"), streams.get("test"),
                                      progress_of(progress, "progress"), values)
 
