@@ -207,18 +207,15 @@ class TableReader final : ColumnDescriber {
     const ArrowDecoder decoder(plan, *table.schema, table.name);
     std::vector<KeyCounts>& counts = counts_[static_cast<size_t>(&part - rows_->parts.data())];
     ContentHash hash;
-    ArrowOwned<ArrowArray> batch;
-    if (&table == train_) batch = std::move(first_);
-    while (batch->release || table.stream.next(batch.get(), table.name)) {
-      if (batch->length == 0) {
-        batch.reset();
-        continue;
-      }
+    while (true) {
+      ArrowOwned<ArrowArray> batch;
+      if (&table == train_) batch = std::exchange(first_, ArrowOwned<ArrowArray>());
+      if (!batch->release && !table.stream.next(batch.get(), table.name)) break;
+      if (batch->length == 0) continue;
       TERCEL_CHECK(batch->length <= std::numeric_limits<int64_t>::max() - part.rows, DataError, table.name,
                    ": expected rows that fit in 64 bits, found more");
       const RowOrigin origin{0, 0, -1, part.rows};
       DecodedRows rows = decoder.decode(std::move(batch), origin, table.name);
-      batch.reset();
       count_keys(rows, counts);
       hash.add(rows, part.rows);
       part.starts.push_back(part.rows);
