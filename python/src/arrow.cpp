@@ -3,7 +3,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cerrno>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -15,15 +17,6 @@ namespace {
 
 using io::ArrowArray;
 using io::ArrowSchema;
-
-/** The C stream interface: a sequence of batches with one schema. */
-struct ArrowArrayStream {
-  int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
-  int (*get_next)(ArrowArrayStream*, ArrowArray* out);
-  const char* (*get_last_error)(ArrowArrayStream*);
-  void (*release)(ArrowArrayStream*);
-  void* private_data;
-};
 
 template <class T>
 constexpr const char* kName = "";
@@ -183,12 +176,114 @@ nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
   }
 }
 
+/** A stream whose batches are released as Note [Foreign memory] says, by any thread. */
+struct GuardedStream {
+  ArrowArrayStream original;
+
+  static GuardedStream& of(ArrowArrayStream* self) { return *static_cast<GuardedStream*>(self->private_data); }
+  static int get_schema(ArrowArrayStream* self, ArrowSchema* out) {
+    ArrowArrayStream& stream = of(self).original;
+    return stream.get_schema ? stream.get_schema(&stream, out) : EINVAL;
+  }
+  static int get_next(ArrowArrayStream* self, ArrowArray* out) {
+    ArrowArrayStream& stream = of(self).original;
+    const int status = stream.get_next ? stream.get_next(&stream, out) : EINVAL;
+    if (status != 0) return status;
+    try {
+      guard(out);
+    } catch (const std::bad_alloc&) {
+      return ENOMEM;
+    }
+    return 0;
+  }
+  static const char* get_last_error(ArrowArrayStream* self) {
+    ArrowArrayStream& stream = of(self).original;
+    return stream.get_last_error ? stream.get_last_error(&stream) : nullptr;
+  }
+  static void release(ArrowArrayStream* self) {
+    const std::unique_ptr<GuardedStream> guarded(&of(self));
+    self->release = nullptr;
+    if (interpreter_ends()) return;
+    const WithGil scope;
+    if (guarded->original.release) guarded->original.release(&guarded->original);
+  }
+};
+
 }  // namespace
+
+namespace {
+
+/** A stream of one batch. */
+struct BatchStream {
+  ArrowSchema schema{};
+  ArrowArray array{};
+
+  BatchStream() = default;
+  BatchStream(const BatchStream&) = delete;
+  BatchStream& operator=(const BatchStream&) = delete;
+  ~BatchStream() {
+    if (schema.release) schema.release(&schema);
+    if (array.release) array.release(&array);
+  }
+  static BatchStream& of(ArrowArrayStream* self) { return *static_cast<BatchStream*>(self->private_data); }
+  /** Hands the struct over; a second call gives one that is released. */
+  template <class T>
+  static int hand_over(T& from, T* out) {
+    *out = from;
+    from.release = nullptr;
+    return 0;
+  }
+  static int get_schema(ArrowArrayStream* self, ArrowSchema* out) { return hand_over(of(self).schema, out); }
+  static int get_next(ArrowArrayStream* self, ArrowArray* out) { return hand_over(of(self).array, out); }
+  static const char* get_last_error(ArrowArrayStream* /*self*/) { return nullptr; }
+  static void release(ArrowArrayStream* self) {
+    delete &of(self);
+    self->release = nullptr;
+  }
+};
+
+/** A capsule of a stream of the batch of __arrow_c_array__(). */
+nb::object stream_of_batch(nb::handle schema, nb::handle array) {
+  auto* of = struct_of<ArrowSchema>(schema);
+  auto* rows = struct_of<ArrowArray>(array);
+  TERCEL_CHECK(of->release && rows->release, ValueError, "arrow: expected a batch that has not been consumed");
+  nb::object capsule = make_capsule<ArrowArrayStream>();
+  auto batch = std::make_unique<BatchStream>();
+  batch->schema = *of;
+  batch->array = *rows;
+  of->release = nullptr;
+  rows->release = nullptr;
+  *struct_of<ArrowArrayStream>(capsule) = {BatchStream::get_schema, BatchStream::get_next, BatchStream::get_last_error,
+                                           BatchStream::release, batch.release()};
+  return capsule;
+}
+
+}  // namespace
+
+void StreamRelease::operator()(ArrowArrayStream* stream) const {
+  if (stream->release) stream->release(stream);
+  delete stream;
+}
+
+OwnedStream take_stream(nb::handle capsule, std::string_view owner) {
+  TERCEL_CHECK(PyCapsule_IsValid(capsule.ptr(), kName<ArrowArrayStream>), TypeError, owner,
+               ": expected a capsule 'arrow_array_stream' of __arrow_c_stream__(), found ",
+               PyCapsule_CheckExact(capsule.ptr()) ? "a capsule of another name" : Py_TYPE(capsule.ptr())->tp_name);
+  auto* given = struct_of<ArrowArrayStream>(capsule);
+  TERCEL_CHECK(given->release, ValueError, owner, ": expected a stream that has not been read: it can be read once");
+  auto guarded = std::make_unique<GuardedStream>(GuardedStream{*given});
+  OwnedStream stream(new ArrowArrayStream{GuardedStream::get_schema, GuardedStream::get_next,
+                                          GuardedStream::get_last_error, GuardedStream::release, guarded.get()});
+  guarded.release();
+  given->release = nullptr;
+  return stream;
+}
 
 void register_arrow(nb::module_& m) {
   m.def("_to_arrow", export_tensor);
   m.def("_columns_to_arrow", export_columns);
   m.def("_from_arrow", import_array, nb::arg("schema"), nb::arg("array"), nb::arg("copy").none(), nb::arg("mask"));
+  m.def("_stream_of_batch", stream_of_batch, nb::arg("schema"), nb::arg("array"));
   m.def("_from_arrow_stream", import_stream, nb::arg("stream"), nb::arg("copy").none(), nb::arg("mask"));
 }
 

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "python/src/convert.h"
+#include "python/src/exchange.h"
 #include "python/src/options.h"
 #include "tercel/data/arrow_module.h"
+#include "tercel/data/arrow_table.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/convert.h"
 #include "tercel/data/convert_dataset.h"
@@ -208,6 +210,21 @@ nb::object convert_dataset(const data::Dataset& source, nb::handle folder, const
   return nb::cast(std::move(result.dataset));
 }
 
+/** Of capsules of streams; valid and test may be None. */
+data::Dataset arrow_dataset(nb::handle train, nb::handle valid, nb::handle test, nb::handle progress,
+                            const nb::dict& values) {
+  data::ArrowTableOptions options;
+  set_options(values, option_table<data::ArrowTableOptions>(), &options, "arrow");
+  const auto take = [](nb::handle capsule, std::string_view owner) {
+    return capsule.is_none() ? OwnedStream() : take_stream(capsule, owner);
+  };
+  const OwnedStream streams[] = {take(train, "train table"), take(valid, "valid table"), take(test, "test table")};
+  return released([&] {
+    return data::dataset_from_arrow({streams[0].get(), streams[1].get(), streams[2].get()}, options,
+                                    [&](int64_t rows) { report(progress, rows); });
+  });
+}
+
 nb::object verify_dataset(const data::Dataset& dataset, nb::handle progress, const nb::dict& values) {
   data::VerifyOptions options;
   set_options(values, option_table<data::VerifyOptions>(), &options, "verify");
@@ -233,6 +250,7 @@ nb::dict options_of_functions() {
   add("csv", data::CsvOptions{});
   add("convert_dataset", data::ConvertDatasetOptions{});
   add("verify", data::VerifyOptions{});
+  add("arrow", data::ArrowTableOptions{});
   add("libsvm", data::LibsvmOptions{});
   add("libffm", data::LibffmOptions{});
   add("like", data::LikeOptions{});
@@ -288,6 +306,8 @@ void register_datasets(nb::module_& m) {
   define("_convert_csv", data::convert_csv, "csv");
   m.def("_convert_dataset", convert_dataset, nb::arg("source"), nb::arg("folder"), nb::arg("format"),
         nb::arg("replace"), nb::arg("progress").none(), nb::arg("values"));
+  m.def("_arrow_dataset", arrow_dataset, nb::arg("train"), nb::arg("valid").none(), nb::arg("test").none(),
+        nb::arg("progress").none(), nb::arg("values"));
   m.def("_verify_dataset", verify_dataset, nb::arg("dataset"), nb::arg("progress").none(), nb::arg("values"));
   define("_convert_libsvm", data::convert_libsvm, "libsvm");
   define("_convert_libffm", data::convert_libffm, "libffm");

@@ -227,7 +227,7 @@ RowArrays::RowArrays(nb::handle arrays, nb::handle given_labels) : labels(tensor
   for (const nb::handle array : nb::cast<nb::list>(arrays)) {
     const auto of = nb::cast<nb::tuple>(array);
     const std::string name(to_text(of[0].ptr()));
-    inputs.push_back({name, tensor_of_batch(of[1], name), tensor_or_none(of[2], name)});
+    inputs.push_back({name, tensor_of_batch(of[1], name), tensor_or_none(of[2], name), tensor_or_none(of[3], name)});
   }
 }
 

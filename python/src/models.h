@@ -57,7 +57,7 @@ class Watch {
 data::Batch to_batch(nb::handle parts);
 /** Inputs and labels of rows that are given as arrays. */
 struct RowArrays {
-  /** Of a list of (name, values, row offsets or None), and labels or None. */
+  /** Of a list of (name, values, row offsets or None, weights or None), and labels or None. */
   RowArrays(nb::handle arrays, nb::handle given_labels);
 
   data::Batch batch(const recsys::Model& model) const { return model.make_batch(inputs, labels); }

@@ -74,6 +74,10 @@ open(path + "/c.txt", "w").write(("1" + "\t3" * 39 + "\n") * 9); tc.data.convert
 open(path + "/c.csv", "w").write("y,c\n" + "1,a\n0,b\n" * 9); r = tc.data.convert_csv(path + "/c.csv", path + "/e", label="y", categorical=["c"], min_count={"c": 1}, replace=True); r.categories_seen, r.dataset.valid, tc.data.convert_like(path + "/e", path + "/c.csv", path + "/f", replace=True)
 open(path + "/m.txt", "w").write("1 0:1 3:1\n0 2:1\n" * 9); tc.data.convert_libsvm(path + "/m.txt", path + "/m", replace=True)
 open(path + "/n.txt", "w").write("1 0:0:1 1:3:1\n0 0:2:1\n" * 9); tc.data.convert_libffm(path + "/n.txt", path + "/n", replace=True)
+d = tc.data.ArrowDataset({"y": np.ones(9), "k": np.arange(9)}, label="y", categorical="k", storage="disk"); repr(d), list(d.batches(batch_size=4, shuffle=True)), list(d.batches())
+! copy.copy(tc.data.ArrowDataset({"y": np.ones(9)}, label="y"))
+! tc.data.ArrowDataset({"y": ["a"]}, label="y")
+tc.data.convert({"y": [0, 1] * 9, "k": [["a"], ["b", "c"]] * 9}, path + "/t", label="y", categorical=["k"], min_count=1, replace=True)
 tc.data.convert_dataset(tc.data.Dataset(clicks), path + "/w", "raw", replace=True), tc.data.verify_dataset(tc.data.Dataset(clicks))
 m = tc.utils.mkldnn.to_mkldnn(nn.Linear(3, 4)); m(tc.rand(2, 3)), repr(m), tc.utils.mkldnn.MkldnnLinear
 d = tc.data.ArrayDataset({"a": [0, 1], "b": ([0, 1, 2], [0, 1, 3])}, dense={"x": [1, 2]}, labels=[0, 1]); [b["keys"] for b in d.batches(2, shuffle=True)], d.schema, d.like({"a": [0], "b": [[2]]}, dense=[3])

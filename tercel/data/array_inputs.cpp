@@ -62,11 +62,22 @@ struct Bags {
   const ArrayInput* array = nullptr;
   int64_t slots = 0, rows = 0;
   std::vector<int64_t> keys, offsets;
+  std::vector<float> weights;  // of the keys, or none
 };
+
+std::vector<float> weights_of(const ArrayInput& array) {
+  if (!array.key_weights.defined()) return {};
+  check_dtype(array, "weights", array.key_weights, /*keys=*/false);
+  TERCEL_CHECK(array.key_weights.sizes() == array.values.sizes(), ValueError, title_of(array),
+               ": expected a weight for each key, ", array.values.sizes(), ", but got ", array.key_weights.sizes());
+  std::vector<float> weights(static_cast<size_t>(array.key_weights.numel()));
+  copy_elements(array.key_weights, weights.data());
+  return weights;
+}
 
 Bags ragged_bags(const ArrayInput& array, int64_t slots) {
   check_dtype(array, "row offsets", array.row_offsets, /*keys=*/true);
-  Bags bags{&array, slots, 0, {}, {}};
+  Bags bags{&array, slots, 0, {}, {}, weights_of(array)};
   TERCEL_CHECK(array.values.dim() == 1 && array.row_offsets.dim() == 1, ValueError, title_of(array),
                ": expected keys [nnz] and row offsets, but got ", array.values.sizes(), " and ",
                array.row_offsets.sizes());
@@ -93,7 +104,7 @@ Bags read_bags(const ArrayInput& array, int64_t slots) {
       by_slot || one_slot, ValueError, title_of(array), ": expected keys ",
       slots == 1 ? std::string("[batch] or [batch, n]") : str_cat({"[batch, ", slots, "] or [batch, ", slots, ", n]"}),
       ", or [nnz] with row offsets, but got ", sizes);
-  Bags bags{&array, slots, sizes[0], integers_of(array.values), {}};
+  Bags bags{&array, slots, sizes[0], integers_of(array.values), {}, weights_of(array)};
   const int64_t count = one_slot ? (sizes.size() == 1 ? 1 : sizes[1]) : (sizes.size() == 2 ? 1 : sizes[2]);
   for (int64_t bag = 0; bag <= bags.rows * slots; ++bag) bags.offsets.push_back(bag * count);
   return bags;
@@ -223,9 +234,11 @@ class BatchMaker {
   void add_sparse(const SparseInput& input, size_t first_slot) {
     const std::vector<Bags> all = bags_of(input, first_slot);
     size_t nnz = 0;
+    bool weighted = false;
     for (const Bags& bags : all) {
       count_rows(*bags.array, bags.rows);
       nnz += bags.keys.size();
+      weighted |= bags.array->key_weights.defined();
     }
     SparseBatch sparse;
     sparse.name = input.name;
@@ -234,6 +247,8 @@ class BatchMaker {
     sparse.keys = empty({static_cast<int64_t>(nnz)}, kInt64);
     int64_t* const offsets = sparse.row_offsets.data<int64_t>();
     int64_t* const keys = nnz > 0 ? sparse.keys.data<int64_t>() : nullptr;
+    if (weighted) sparse.key_weights = empty({static_cast<int64_t>(nnz)}, kFloat32);
+    float* const weights = weighted && nnz > 0 ? sparse.key_weights.data<float>() : nullptr;
     int64_t bag = 0, next = 0;
     offsets[0] = 0;
     bool uniform = true;
@@ -241,7 +256,7 @@ class BatchMaker {
       for (const Bags& bags : all)
         for (int64_t s = 0; s < bags.slots; ++s, ++bag) {
           const auto slot = first_slot + static_cast<size_t>(bag % input.slot_num);
-          next = copy_bag(bags, row, s, slot, keys, next);
+          next = copy_bag(bags, row, s, slot, keys, weights, next);
           offsets[bag + 1] = next;
           uniform &= next == (bag + 1) * offsets[1];
         }
@@ -249,7 +264,8 @@ class BatchMaker {
     batch_.sparse.push_back(std::move(sparse));
   }
 
-  int64_t copy_bag(const Bags& bags, int64_t row, int64_t s, size_t slot, int64_t* out, int64_t next) const {
+  int64_t copy_bag(const Bags& bags, int64_t row, int64_t s, size_t slot, int64_t* out, float* weights,
+                   int64_t next) const {
     const RowRules::SlotRule& rule = rules_.slots()[slot];
     const auto bag = static_cast<size_t>(row * bags.slots + s);
     const int64_t first = bags.offsets[bag], end = bags.offsets[bag + 1];
@@ -259,9 +275,21 @@ class BatchMaker {
       const int64_t key = bags.keys[static_cast<size_t>(k)];
       TERCEL_CHECK(rule.has(key), ValueError, title_of(*bags.array), ": row ", row, ": expected ",
                    rules_.expected_key(slot), " but got ", key);
+      if (weights) weights[next] = weight_of(bags, row, slot, static_cast<size_t>(k));
       out[next++] = key;
     }
     return next;
+  }
+
+  float weight_of(const Bags& bags, int64_t row, size_t slot, size_t key) const {
+    if (bags.weights.empty()) return 1.0f;
+    const float weight = bags.weights[key];
+    TERCEL_CHECK(schema().slots[slot].weighted, ValueError, title_of(*bags.array), ": row ", row,
+                 ": expected no weights, as keys of slot '", printable(schema().slots[slot].name),
+                 "' have none in the dataset, but got ", weight);
+    TERCEL_CHECK(RowRules::is_dense_value(weight), ValueError, title_of(*bags.array), ": row ", row,
+                 ": expected weights that are finite numbers but got ", weight);
+    return weight;
   }
 
   Span<ArrayInput> arrays_;

@@ -21,12 +21,14 @@ namespace tercel::data {
  * - Keys of a sparse input of S slots: [B, S]; [B, S, n]; or [nnz] with row_offsets [B * S + 1], all slots of a row
  *   together. An input of one slot also takes the forms of a slot.
  *
- * Keys are those of the dataset: in [first_key, first_key + size) of their slot.
+ * Keys are those of the dataset: in [first_key, first_key + size) of their slot. Keys of weighted slots may have
+ * weights; without them each weighs 1.
  */
 struct ArrayInput {
   std::string name;
   Tensor values;
   Tensor row_offsets = {};  ///< i32 or i64
+  Tensor key_weights = {};  ///< of the shape of the keys and a dtype of dense values; or none
 };
 
 /**
@@ -37,7 +39,8 @@ struct ArrayInput {
  *
  * ValueError that names the input, and the row, for an input that is missing, unknown, given twice, of the wrong shape
  * or another number of rows, for dense values and labels that are not finite, for more keys than the slot's hotness and
- * for keys outside its range or table; TypeError for dtypes.
+ * for keys outside its range or table, and for weights of another shape, of slots that have none, or that are not
+ * finite; TypeError for dtypes.
  */
 TERCEL_API Batch batch_from_arrays(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs,
                                    std::string_view dense_name, const Tensor& labels = {});

@@ -114,10 +114,12 @@ const uint8_t* validity(const ArrowArray& array) {
 void check_array(const ArrowArray& array, int64_t buffers, int64_t children, std::string_view owner,
                  std::string_view name) {
   if (array.length < 0 || array.offset < 0 || array.n_buffers != buffers || array.n_children != children ||
-      array.offset > std::numeric_limits<int64_t>::max() - array.length || (buffers > 0 && !array.buffers))
+      array.offset > std::numeric_limits<int64_t>::max() - array.length || (buffers > 0 && !array.buffers) ||
+      (children > 0 && (!array.children || !array.children[0] || !array.children[0]->release)))
     fail_array(
         owner, name, str_cat({"an array of ", buffers, " buffers and ", children, " children"}),
-        str_cat({array.n_buffers, " and ", array.n_children, ", length ", array.length, ", offset ", array.offset}));
+        str_cat({array.n_buffers, " and ", array.n_children, ", length ", array.length, ", offset ", array.offset,
+                 children > 0 && array.n_children == children ? ", a null pointer or a released child" : ""}));
 }
 
 /** The elements of an array, from `first` on. */
@@ -501,6 +503,18 @@ std::string arrow_type_text(const ArrowSchema& field) {
   return str_cat({"format '", printable(format), "'"});
 }
 
+void check_table_schema(const ArrowSchema& schema, std::string_view owner) {
+  // More would be a damaged count: nobody has tables of so many columns.
+  constexpr int64_t kMostColumns = int64_t{1} << 24;
+  TERCEL_CHECK(schema.format && std::string_view(schema.format) == "+s", DataError, owner,
+               ": expected columns, the fields of a struct, found ", arrow_type_text(schema));
+  TERCEL_CHECK(schema.n_children >= 0 && schema.n_children <= kMostColumns, DataError, owner, ": expected 0 to ",
+               kMostColumns, " columns, found ", schema.n_children);
+  for (int64_t i = 0; i < schema.n_children; ++i)
+    TERCEL_CHECK(schema.children && schema.children[i], DataError, owner, ": expected ", schema.n_children,
+                 " columns, found a null pointer in place of column ", i);
+}
+
 ColumnNames ColumnPlan::names() const {
   ColumnNames result;
   for (const Floats& column : floats) result.floats.push_back(column.name);
@@ -546,12 +560,11 @@ void ArrowDecoder::check_type(const Column& column, bool good, std::string_view 
 }
 
 ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, std::string_view owner) : plan_(plan) {
-  TERCEL_CHECK(schema.format && std::string_view(schema.format) == "+s" && schema.n_children >= 0, DataError, owner,
-               ": expected columns, the fields of a struct, found ", arrow_type_text(schema));
+  check_table_schema(schema, owner);
   children_ = schema.n_children;
   schema_ = &schema;
   for (int64_t i = 0; i < children_; ++i)
-    if (const ArrowSchema* child = schema.children[i]; child && child->name)
+    if (const ArrowSchema* child = schema.children[i]; child->name)
       by_name_[child->name].push_back(static_cast<size_t>(i));
   for (const ColumnPlan::Floats& wanted : plan.floats) {
     floats_.push_back(find(wanted.name, wanted.list, owner));
@@ -579,18 +592,26 @@ DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& 
   DecodedRows rows;
   const ArrowArray& array = *batch;
   const bool missing = array.null_count != 0 && array.n_buffers > 0 && array.buffers && array.buffers[0];
-  TERCEL_CHECK(array.n_children == children_ && array.length >= 0 && array.offset >= 0 && !missing, DataError, owner,
-               ": expected a batch of ", children_, " columns without missing rows, found ", array.n_children,
-               " columns, ", array.null_count, " missing rows");
+  // Sums of these fit in 64 bits, and what is too much for any memory is not allocated.
+  constexpr int64_t kMostRows = int64_t{1} << 40;
+  TERCEL_CHECK(array.length >= 0 && array.length <= kMostRows && array.offset >= 0 && array.offset <= kMostRows,
+               DataError, owner, ": expected a batch of 0 to ", kMostRows, " rows, found ", array.length,
+               ", beginning at ", array.offset);
+  TERCEL_CHECK(array.n_children == children_ && !missing, DataError, owner, ": expected a batch of ", children_,
+               " columns without missing rows, found ", array.n_children, " columns, ", array.null_count,
+               " missing rows");
   rows.rows = array.length;
   rows.origins.push_back(origin);
   // A slice of a struct array moves the offset of the struct, not those of its children.
   std::vector<ArrowArray> children(static_cast<size_t>(array.n_children));
   for (int64_t i = 0; i < array.n_children; ++i) {
     ArrowArray& child = children[static_cast<size_t>(i)];
+    TERCEL_CHECK(array.children && array.children[i] && array.children[i]->release, DataError, owner, ": expected ",
+                 array.n_children, " columns in each batch, found none, or a released one, in place of column ", i);
     child = *array.children[i];
-    TERCEL_CHECK(child.length >= 0 && child.offset >= 0 && child.length >= array.offset + array.length, DataError,
-                 owner, ": expected ", array.offset + array.length, " rows in each column, found ", child.length);
+    TERCEL_CHECK(child.offset >= 0 && child.offset <= kMostRows && child.length >= array.offset + array.length,
+                 DataError, owner, ": expected ", array.offset + array.length, " rows in each column, found ",
+                 child.length);
     child.offset += array.offset;
     child.length = array.length;
   }

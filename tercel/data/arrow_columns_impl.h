@@ -32,6 +32,9 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field);
 /** "int64", "list<float>", or the format of a type that is not known. */
 std::string arrow_type_text(const ArrowSchema& field);
 
+/** DataError unless it is that of a struct with fields, "columns of a table". */
+void check_table_schema(const ArrowSchema& schema, std::string_view owner);
+
 /** Which columns to decode, and how. */
 struct ColumnPlan {
   struct Floats {

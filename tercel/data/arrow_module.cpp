@@ -169,6 +169,16 @@ void ArrowStream::check(int code, std::string_view owner) {
   throw_error<DataError>({owner, ": Arrow: ", reason});
 }
 
+void ArrowStream::take(ArrowArrayStream* stream, std::string_view owner) {
+  reset();
+  TERCEL_CHECK(stream && stream->release, DataError, owner,
+               ": expected an Arrow stream, found one that was released: it can be read once");
+  stream_ = *stream;
+  stream->release = nullptr;
+  TERCEL_CHECK(stream_.get_schema && stream_.get_next, DataError, owner,
+               ": expected an Arrow stream with get_schema and get_next, found one without");
+}
+
 bool ArrowStream::next(ArrowArray* out, std::string_view owner) {
   out->release = nullptr;
   check(stream_.get_next(&stream_, out), owner);
@@ -178,6 +188,7 @@ bool ArrowStream::next(ArrowArray* out, std::string_view owner) {
 void ArrowStream::get_schema(ArrowSchema* out, std::string_view owner) {
   out->release = nullptr;
   check(stream_.get_schema(&stream_, out), owner);
+  TERCEL_CHECK(out->release, DataError, owner, ": expected the schema of an Arrow stream, found one that was released");
 }
 
 }  // namespace tercel::data

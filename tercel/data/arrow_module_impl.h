@@ -47,6 +47,8 @@ class ArrowStream {
   ArrowStream& operator=(const ArrowStream&) = delete;
 
   ArrowArrayStream* out() { return &stream_; }
+  /** Takes ownership of a stream, which is released afterwards; DataError for one that is released or no stream. */
+  void take(ArrowArrayStream* stream, std::string_view owner);
   bool is_open() const { return stream_.release != nullptr; }
   void reset() {
     if (stream_.release) stream_.release(&stream_);

@@ -99,7 +99,7 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   const std::string where =
       str_cat({dataset.folder.empty() ? part.file_list : dataset.folder, ": ", to_string(part_name)});
   TERCEL_CHECK(!part.files.empty(), DataError, printable(where), ": expected files of rows, found none");
-  if (options.verify_checksums)
+  if (options.verify_checksums && dataset.checked_format().has_files())
     for (const DataFile& file : part.files) verify_file(dataset, file);
   TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
                options.ranks, ", the number of ranks, found ", options.rank);

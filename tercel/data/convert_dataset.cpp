@@ -75,7 +75,7 @@ class DatasetConverter {
     TERCEL_CHECK(options.format, ConfigError, "convert: expected a format, such as norm_format(), found none");
     check_options(options, "convert");
     check_room(*options.format, source.schema, source.rows(), folder);
-    if (!replace) return;
+    if (!replace || !source.checked_format().has_files()) return;
     for (const auto& [name, part] : source.parts())
       for (const DataFile& file : part.files) check_outside(folder, source.path_of(file));
   }
@@ -85,7 +85,8 @@ class DatasetConverter {
     result.format = options_.format;
     for (const auto& origin : source_.origins)
       if (origin->name() != result.format->name()) add_origin(result, origin);
-    if (source_.format->name() != result.format->name()) add_origin(result, source_.format);
+    if (source_.format->name() != result.format->name() && source_.format->has_files())
+      add_origin(result, source_.format);
     result.schema = source_.schema;
     result.conversion = source_.conversion;
     // All before the first row is read: what the schema forbids is known at once.

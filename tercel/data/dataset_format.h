@@ -46,6 +46,8 @@ class TERCEL_API DatasetFormat {
   virtual const void* options() const = 0;
   virtual void* options() = 0;
 
+  /** Whether rows are in files; else they are in memory, and a description has none of them. */
+  virtual bool has_files() const { return true; }
   /** DataError for the first file whose size is impossible for its number of rows; opens none. */
   virtual void check_sizes(const Dataset& dataset) const = 0;
   /** Bytes that so many rows take at most, without headers; INT64_MAX for more. */

@@ -458,4 +458,18 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
   }
 }
 
+void decode_parts(const RowAssembler& assembler, Span<DecodedPart> parts, const Places& places, BatchBuffer& out) {
+  const auto* const behind = std::upper_bound(parts.begin(), parts.end(), places.begin,
+                                              [](int64_t row, const DecodedPart& part) { return row < part.first; });
+  int64_t row = places.begin, batch_row = places.batch_row;
+  for (const DecodedPart* part = behind - 1; row < places.begin + places.count; ++part) {
+    if (part->error) std::rethrow_exception(part->error);
+    const int64_t begin = row - part->first;
+    const int64_t count = std::min(places.begin + places.count - row, part->count - begin);
+    assembler.decode(*part->rows, part->skip + begin, nullptr, {row, count, batch_row}, out);
+    row += count;
+    batch_row += count;
+  }
+}
+
 }  // namespace tercel::data

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -145,5 +146,17 @@ class RowAssembler {
   std::vector<int64_t> row_nnz_;                 // of each input, in a uniform row
   std::vector<uint64_t> first_key_, key_range_;  // of each slot
 };
+
+/** Consecutive rows of a window, or why they are not there. */
+struct DecodedPart {
+  std::shared_ptr<const DecodedRows> rows;
+  int64_t skip = 0;   // rows of them before the part's first
+  int64_t first = 0;  // row of the window
+  int64_t count = 0;
+  std::exception_ptr error;
+};
+
+/** Decodes places of a window whose rows are the parts, in the order in which they were read. */
+void decode_parts(const RowAssembler& assembler, Span<DecodedPart> parts, const Places& places, BatchBuffer& out);
 
 }  // namespace tercel::data

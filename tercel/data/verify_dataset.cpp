@@ -150,6 +150,8 @@ class Verifier {
 }  // namespace
 
 VerifyResult verify_dataset(const Dataset& dataset, const VerifyOptions& options, Progress progress) {
+  TERCEL_CHECK(dataset.checked_format().has_files(), ConfigError,
+               "verify: expected a dataset of files, found tables in memory");
   return Verifier(dataset, options, progress).run();
 }
 

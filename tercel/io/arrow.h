@@ -1,7 +1,4 @@
 // The Arrow C data interface: columns of numbers from and for Arrow, pandas, polars and DuckDB in this process.
-//
-// The structs are those of https://arrow.apache.org/docs/format/CDataInterface.html, with their names, layout and
-// meaning; a pointer to ours may be cast to one of theirs.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +9,13 @@
 #include "tercel/core/tensor.h"
 #include "tercel/io/copy_mode.h"
 #include "tercel/io/named_tensor.h"
+#include "tercel/util/arrow_c.h"
 #include "tercel/util/export.h"
 
 namespace tercel::io {
 
-struct ArrowSchema {
-  const char* format;
-  const char* name;
-  const char* metadata;
-  int64_t flags;
-  int64_t n_children;
-  ArrowSchema** children;
-  ArrowSchema* dictionary;
-  void (*release)(ArrowSchema*);
-  void* private_data;
-};
-
-struct ArrowArray {
-  int64_t length;
-  int64_t null_count;
-  int64_t offset;
-  int64_t n_buffers;
-  int64_t n_children;
-  const void** buffers;
-  ArrowArray** children;
-  ArrowArray* dictionary;
-  void (*release)(ArrowArray*);
-  void* private_data;
-};
-
-static_assert(sizeof(ArrowSchema) == 72 && sizeof(ArrowArray) == 80);
+using tercel::ArrowArray;
+using tercel::ArrowSchema;
 
 struct ArrowOptions {
   /**

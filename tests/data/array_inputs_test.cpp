@@ -194,5 +194,32 @@ TEST(ArrayInputs, ValuesAndKeys) {
       "input 'many': row 1: expected a key from 0 to 99 in slot 2 ('s2') of table 'embedding' but got 119");
 }
 
+TEST(ArrayInputs, WeightsOfKeys) {
+  Schema schema = schema_of();
+  schema.slots[1].weighted = schema.slots[2].weighted = true;
+  const auto made = [&](const ArrayInput& changed) { return batch_from_arrays(with(changed), schema, kInputs, "x"); };
+  const Tensor values = keys({2, 3}, {20, 21, 22, 119, 20, 20});
+  const Batch regular = made({"many", values, {}, make({2, 3}, kFloat64, {1, 2, 3, 4, 5, 0.5})});
+  EXPECT_EQ(values_of(regular.input("many").key_weights), (Values{1, 2, 3, 4, 5, 0.5}));
+  EXPECT_FALSE(regular.input("pair").key_weights.defined());
+  const Batch ragged = made({"many", keys({2}, {20, 21}), keys({3}, {0, 2, 2}), make({2}, kFloat32, {-1, 0.25})});
+  EXPECT_EQ(values_of(ragged.input("many").key_weights), (Values{-1, 0.25}));
+  // By slot: those of the others weigh 1.
+  std::vector<ArrayInput> by_slot = with({"pair", {}});
+  by_slot.push_back({"s0", keys({2}, {3, 4})});
+  by_slot.push_back({"s1", keys({2}, {11, 12}), {}, make({2}, kFloat32, {0.5, 2})});
+  EXPECT_EQ(values_of(batch_from_arrays(by_slot, schema, kInputs, "x").input("pair").key_weights),
+            (Values{1, 0.5, 1, 2}));
+
+  TERCEL_EXPECT_THROW(made({"many", values, {}, make({3, 2}, kFloat32, {1, 2, 3, 4, 5, 6})}), ValueError,
+                      "input 'many': expected a weight for each key, [2, 3], but got [3, 2]");
+  TERCEL_EXPECT_THROW(made({"many", values, {}, make({2, 3}, kFloat32, {1, 2, 3, 4, HUGE_VAL, 6})}), ValueError,
+                      "input 'many': row 1: expected weights that are finite numbers but got inf");
+  TERCEL_EXPECT_THROW(made({"pair", keys({2, 2}, {3, 11, 4, 12}), {}, make({2, 2}, kFloat32, {1, 1, 1, 1})}),
+                      ValueError,
+                      "input 'pair': row 0: expected no weights, as keys of slot 's0' have none in the dataset");
+  TERCEL_EXPECT_THROW(made({"many", values, {}, make({2, 3}, kBool, {1, 1, 1, 1, 1, 1})}), TypeError, "weights");
+}
+
 }  // namespace
 }  // namespace tercel::data

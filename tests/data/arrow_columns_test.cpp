@@ -24,6 +24,8 @@ struct Field {
   std::vector<Field> dictionary;  // none or one
 };
 
+void leave(ArrowArray* self) { self->release = nullptr; }
+
 struct Exported {
   ArrowSchema schema{};
   ArrowArray array{};
@@ -53,7 +55,7 @@ struct Exported {
              field.offset,  static_cast<int64_t>(field.buffers.size()),
              count,         field.buffers.data(),
              arrays.data(), dictionary ? &dictionary->array : nullptr,
-             nullptr,       nullptr};
+             leave,         nullptr};
   }
 };
 

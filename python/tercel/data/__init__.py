@@ -9,7 +9,9 @@
 
 from tercel.data import _arrow_libraries
 from tercel.data.array_dataset import ArrayDataset
+from tercel.data.arrow_dataset import ArrowDataset
 from tercel.data.batch_reader import Batch, BatchReader, ReaderPosition, SparseBatch
+from tercel.data.converting import convert
 from tercel.data.dataset import Column, DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
 from tercel.data.making import (
     ConvertResult, FieldSummary, GenerateResult, convert_criteo, convert_csv, convert_dataset, convert_libffm,
@@ -18,7 +20,7 @@ from tercel.data.making import (
 _arrow_libraries.find()
 del _arrow_libraries
 
-__all__ = ["ArrayDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
-           "FieldSummary", "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo",
+__all__ = ["ArrayDataset", "ArrowDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
+           "FieldSummary", "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert", "convert_criteo",
            "convert_csv", "convert_dataset", "convert_libffm", "convert_libsvm", "convert_like", "generate",
            "open_dataset", "open_files", "verify_dataset"]

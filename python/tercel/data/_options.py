@@ -14,7 +14,7 @@ _tables: Dict[str, List[_Option]] = _C._dataset_options()
 def takes_options(*tables: str) -> Callable[[_F], _F]:
     """
     Shows a function's **options in its signature and its help, with names, defaults and texts of the C++ library. A
-    table whose name ends in a dot stands for all that begin with it.
+    table whose name ends in a dot stands for all that begin with it. The function's own parameters stay.
     """
     names = [name for t in tables for name in _tables if name == t or (t.endswith(".") and name.startswith(t))]
     rows = {option[0]: option for name in names for option in _tables[name]}
@@ -22,10 +22,11 @@ def takes_options(*tables: str) -> Callable[[_F], _F]:
     def decorate(function: _F) -> _F:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        shown = {name: row for name, row in rows.items() if name not in signature.parameters}
         added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-                 for name, default, _, _ in rows.values()]
+                 for name, default, _, _ in shown.values()]
         function.__signature__ = signature.replace(parameters=own + added)  # type: ignore[attr-defined]
-        lines = [f"{name}: {text}." for name, _, text, _ in rows.values()]
+        lines = [f"{name}: {text}." for name, _, text, _ in shown.values()]
         function.__doc__ = inspect.cleandoc(function.__doc__ or "") + "\n\n" + "\n".join(lines)
         return function
 

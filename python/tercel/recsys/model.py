@@ -22,13 +22,15 @@ def _parts_of(batch: Batch) -> Tuple[Any, ...]:
     return (batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows, labels, batch.dense, inputs)
 
 
-def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any]]:
-    """(name, values, row offsets or None) of each array; a pair (values, row_offsets) is ragged."""
+def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any, Any]]:
+    """(name, values, row offsets or None, weights or None) of each array; (values, row_offsets) is ragged."""
     out = []
     for name, value in arrays.items():
-        values, offsets = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        parts = value if isinstance(value, tuple) and len(value) in (2, 3) else (value,)
+        values, offsets, weights = (*parts, None, None)[:3]
         what = f"input {name_of(name, 'name of an input')!r}"
-        out.append((name, tensor_of(values, what), None if offsets is None else tensor_of(offsets, what)))
+        out.append((name, tensor_of(values, what), None if offsets is None else tensor_of(offsets, what),
+                    None if weights is None else tensor_of(weights, f"{what}: weights")))
     return out
 
 
@@ -154,7 +156,8 @@ class Model:
 
         - a dict of arrays: dense values [B, dense_dim] under the name of the graph's tensor, and the dataset's keys
           under the name of an input, [B, slots] or [B, slots, n], or of each of its slots, [B] or [B, n]; instead of an
-          array, (values [nnz], row_offsets [bags + 1]);
+          array, (values [nnz], row_offsets [bags + 1]). Keys of weighted slots: (values, row_offsets, weights), with None
+          for row offsets where there are none, and weights of the shape of the values; else each weighs 1;
         - a Dataset, of which `part` is read, with progress(rows, all_rows) now and then; an ArrayDataset;
         - a Batch.
 

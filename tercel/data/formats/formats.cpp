@@ -1,6 +1,7 @@
 // Every format. An explicit list: see docs/design/overview.md on why nothing registers itself.
 #include <vector>
 
+#include "tercel/data/arrow_table_impl.h"
 #include "tercel/data/formats/formats_impl.h"
 #include "tercel/data/record_source_impl.h"
 #include "tercel/util/atomic_file.h"
@@ -50,6 +51,8 @@ const FormatEntry& find_format(std::string_view name, std::string_view owner) {
 }
 
 std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner) {
+  // Not in the list: no files are of it, but runs keep the description of the table that they were trained on.
+  if (name == kArrowFormat) return arrow_table_format({}, nullptr);
   return find_format(name, owner).make();
 }
 

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tercel/data/column_spec.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
 #include "tercel/data/element_type.h"
@@ -30,13 +31,6 @@ constexpr auto enum_names(ParquetCodec) {
                                                 {ParquetCodec::Brotli, "brotli"},
                                                 {ParquetCodec::Zstd, "zstd"},
                                                 {ParquetCodec::Lz4, "lz4"}});
-}
-
-/** What a missing key (null) is: an error with its row, or a bag without keys. */
-enum class MissingKeys : uint8_t { Error, Empty };
-
-constexpr auto enum_names(MissingKeys) {
-  return std::to_array<EnumName<MissingKeys>>({{MissingKeys::Error, "error"}, {MissingKeys::Empty, "empty"}});
 }
 
 /** A column of labels or dense values. */
@@ -73,12 +67,8 @@ struct ParquetKeys {
   friend bool operator==(const ParquetKeys&, const ParquetKeys&) = default;
 };
 
-/** How Parquet files are written, and what is read from which column. */
-struct ParquetOptions {
-  KeyType key_type = KeyType::I64;
-  ParquetCodec codec = ParquetCodec::Snappy;
-  bool dictionary = true;
-  int64_t row_group_rows = int64_t{1} << 16;
+/** What is read from which column of a table. */
+struct TableColumns {
   MissingKeys missing_keys = MissingKeys::Empty;
   std::vector<double> fill_null_dense;  // none or one
   std::vector<int64_t> fill_null_key;   // none or one
@@ -88,18 +78,32 @@ struct ParquetOptions {
 
   static constexpr auto fields() {
     return std::tuple(
-        Field{"key_type", &ParquetOptions::key_type, "width of the keys that are written"},
-        Field{"codec", &ParquetOptions::codec, "compression of what is written"},
-        Field{"dictionary", &ParquetOptions::dictionary, "write columns of few different values as dictionaries"},
-        Field{"row_group_rows", &ParquetOptions::row_group_rows, "rows of the row groups that are written", at_least(1),
-              at_most(1 << 30)},
-        Field{"missing_keys", &ParquetOptions::missing_keys, "what a missing key is when files are read"},
-        Field{"fill_null_dense", &ParquetOptions::fill_null_dense,
+        Field{"missing_keys", &TableColumns::missing_keys, "what a missing key is when files are read"},
+        Field{"fill_null_dense", &TableColumns::fill_null_dense,
               "read in place of missing labels and dense values; none: they are errors"},
-        Field{"fill_null_key", &ParquetOptions::fill_null_key, "read in place of missing keys; none: see missing_keys"},
-        Field{"label_columns", &ParquetOptions::labels, "columns of labels; none: as they are written"},
-        Field{"dense_columns", &ParquetOptions::dense, "columns of dense values; none: as they are written"},
-        Field{"key_columns", &ParquetOptions::keys, "columns of keys; none: as they are written"});
+        Field{"fill_null_key", &TableColumns::fill_null_key, "read in place of missing keys; none: see missing_keys"},
+        Field{"label_columns", &TableColumns::labels, "columns of labels; none: as they are written"},
+        Field{"dense_columns", &TableColumns::dense, "columns of dense values; none: as they are written"},
+        Field{"key_columns", &TableColumns::keys, "columns of keys; none: as they are written"});
+  }
+  friend bool operator==(const TableColumns&, const TableColumns&) = default;
+};
+
+/** How Parquet files are written, and what is read from which column. */
+struct ParquetOptions : TableColumns {
+  KeyType key_type = KeyType::I64;
+  ParquetCodec codec = ParquetCodec::Snappy;
+  bool dictionary = true;
+  int64_t row_group_rows = int64_t{1} << 16;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(std::tuple(Field{"key_type", &ParquetOptions::key_type, "width of the keys that are written"},
+                                     Field{"codec", &ParquetOptions::codec, "compression of what is written"},
+                                     Field{"dictionary", &ParquetOptions::dictionary,
+                                           "write columns of few different values as dictionaries"},
+                                     Field{"row_group_rows", &ParquetOptions::row_group_rows,
+                                           "rows of the row groups that are written", at_least(1), at_most(1 << 30)}),
+                          TableColumns::fields());
   }
   friend bool operator==(const ParquetOptions&, const ParquetOptions&) = default;
 };
@@ -108,46 +112,25 @@ struct ParquetOptions {
 TERCEL_API std::shared_ptr<const DatasetFormat> parquet_format(const ParquetOptions& options = {});
 
 /** Parquet files of other tools: which columns are what. */
-struct ParquetSpec {
+struct ParquetSpec : ColumnSpec {
   std::vector<std::string> train;  // files, patterns, folders, or HugeCTR file lists (.txt)
   std::vector<std::string> valid;
   std::vector<std::string> test;
   std::string metadata;  // NVTabular's _metadata.json; empty: the one beside the first file, unless columns are named
   bool by_name = false;
-  std::vector<std::string> label, dense, categorical;
-  std::vector<std::string> weighted;  // categorical columns whose keys have weights, in the column NAME_weight
-  std::vector<std::string> columns;   // further columns
-  std::vector<int64_t> nnz_per_slot;  // none: 1, and for lists the most that the files have; one: for all slots
-  std::vector<int64_t> slot_size_array;
-  bool integers = false;
-  MissingKeys missing_keys = MissingKeys::Error;
-  std::vector<double> fill_null_dense;
-  std::vector<int64_t> fill_null_key;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"train", &ParquetSpec::train,
-              "files of the train part, in order; also patterns, folders, and HugeCTR file lists (.txt)", required()},
-        Field{"valid", &ParquetSpec::valid, "the same of the validation part, may be empty"},
-        Field{"test", &ParquetSpec::test, "the same of the test part, may be empty"},
-        Field{"metadata", &ParquetSpec::metadata,
-              "_metadata.json of the train part; empty: the one beside its first file, unless columns are named"},
-        Field{"by_name", &ParquetSpec::by_name, "find the columns of _metadata.json by name instead of index"},
-        Field{"label", &ParquetSpec::label, "columns of labels"},
-        Field{"dense", &ParquetSpec::dense, "columns of dense values"},
-        Field{"categorical", &ParquetSpec::categorical, "columns of keys, a slot each"},
-        Field{"weighted", &ParquetSpec::weighted, "those of them whose keys have weights, in a column NAME_weight"},
-        Field{"columns", &ParquetSpec::columns, "further columns to be read beside the inputs of models"},
-        Field{"nnz_per_slot", &ParquetSpec::nnz_per_slot,
-              "for each slot, the most keys that a row has in it; one: for all; none: found by reading", at_least(1)},
-        Field{"slot_size_array", &ParquetSpec::slot_size_array,
-              "keys of each slot, by which those of later ones are offset; 0: as the next; empty: no offsets",
-              at_least(0)},
-        Field{"integers", &ParquetSpec::integers, "take integers and bools as labels and dense values"},
-        Field{"missing_keys", &ParquetSpec::missing_keys, "what a missing key is"},
-        Field{"fill_null_dense", &ParquetSpec::fill_null_dense,
-              "in place of missing labels and dense values; none: they are errors"},
-        Field{"fill_null_key", &ParquetSpec::fill_null_key, "in place of missing keys; none: see missing_keys"});
+    return std::tuple_cat(
+        std::tuple(
+            Field{"train", &ParquetSpec::train,
+                  "files of the train part, in order; also patterns, folders, and HugeCTR file lists (.txt)",
+                  required()},
+            Field{"valid", &ParquetSpec::valid, "the same of the validation part, may be empty"},
+            Field{"test", &ParquetSpec::test, "the same of the test part, may be empty"},
+            Field{"metadata", &ParquetSpec::metadata,
+                  "_metadata.json of the train part; empty: the one beside its first file, unless columns are named"},
+            Field{"by_name", &ParquetSpec::by_name, "find the columns of _metadata.json by name instead of index"}),
+        ColumnSpec::fields());
   }
 };
 

@@ -98,6 +98,23 @@ ColumnPlan ParquetLayout::plan(const ParquetOptions& options) const {
   return plan;
 }
 
+BatchShape ParquetLayout::add_columns(const Schema& schema, const SourceOptions& asked, std::string_view owner,
+                                      ColumnPlan& plan) const {
+  BatchShape shape = shape_of(schema, asked.inputs);
+  size_t slot = 0;
+  for (BatchShape::Input& input : shape.inputs)
+    for (int64_t s = 0; s < input.slot_num; ++s) input.key_weights |= schema.slots[slot++].weighted;
+  for (const std::string& name : asked.columns) {
+    const auto column =
+        std::find_if(columns.begin(), columns.end(), [&](const Column& known) { return known.name == name; });
+    TERCEL_CHECK(column != columns.end(), ConfigError, owner, ": expected one of the ", columns.size(),
+                 " further columns of the dataset's description, found '", printable(name), "'");
+    plan.columns.push_back({name, column->type});
+    shape.columns.push_back({name, column->type == ColumnType::I64 ? kInt64 : kFloat32});
+  }
+  return shape;
+}
+
 std::vector<int64_t> ParquetLayout::offsets() const {
   std::vector<int64_t> result;
   for (const ParquetKeys& column : keys) result.push_back(column.offset);

@@ -9,6 +9,7 @@
 #include "tercel/data/arrow_columns_impl.h"
 #include "tercel/data/formats/parquet_footer.h"
 #include "tercel/data/formats/parquet_format.h"
+#include "tercel/data/record_source_impl.h"
 #include "tercel/data/schema.h"
 
 namespace tercel::data {
@@ -25,6 +26,12 @@ struct ParquetLayout {
 
   /** To decode all but the further columns. */
   ColumnPlan plan(const ParquetOptions& options) const;
+  /**
+   * The shape of the batches that a reader asks for. Its further columns are added to the plan; ConfigError that starts
+   * with `owner` for one that is not there.
+   */
+  BatchShape add_columns(const Schema& schema, const SourceOptions& asked, std::string_view owner,
+                         ColumnPlan& plan) const;
   /** What is added to the keys of each slot. */
   std::vector<int64_t> offsets() const;
   /** DataError unless a file has these columns, of these types. */

@@ -25,18 +25,7 @@ constexpr int64_t kBatchRows = int64_t{1} << 16;
 ParquetSource::ParquetSource(const ParquetOptions& parquet, const Dataset& dataset, const DataPart& part,
                              const SourceOptions& options)
     : layout_(ParquetLayout::of(dataset.schema, parquet)), plan_(layout_.plan(parquet)), jumps_(options.jumps) {
-  BatchShape shape = shape_of(dataset.schema, options.inputs);
-  size_t slot = 0;
-  for (BatchShape::Input& input : shape.inputs)
-    for (int64_t s = 0; s < input.slot_num; ++s) input.key_weights |= dataset.schema.slots[slot++].weighted;
-  for (const std::string& name : options.columns) {
-    const auto column = std::find_if(layout_.columns.begin(), layout_.columns.end(),
-                                     [&](const Column& known) { return known.name == name; });
-    TERCEL_CHECK(column != layout_.columns.end(), ConfigError, "parquet: expected one of the ", layout_.columns.size(),
-                 " further columns of the dataset's description, found '", printable(name), "'");
-    plan_.columns.push_back({name, column->type});
-    shape.columns.push_back({name, column->type == ColumnType::I64 ? kInt64 : kFloat32});
-  }
+  BatchShape shape = layout_.add_columns(dataset.schema, options, "parquet", plan_);
   for (const Slot& s : dataset.schema.slots) hotness_.push_back(s.hotness);
   open_files(dataset, part);
   shape.uniform = uniform_;
@@ -187,7 +176,7 @@ void ParquetSource::load_piece(size_t index, int64_t skip, int64_t count, Parque
   }
 }
 
-void ParquetSource::decode_group(const Task& task, std::vector<Part>& parts) const {
+void ParquetSource::decode_group(const Task& task, std::vector<DecodedPart>& parts) const {
   const Group& group = groups_[task.group];
   int64_t done = 0;
   const size_t first_part = parts.size();
@@ -278,17 +267,7 @@ void ParquetSource::decode(const Window& source, const Places& places, BatchBuff
     assembler_->decode(window.mixed, places.begin, mix, places, out);
     return;
   }
-  const auto behind = std::upper_bound(window.parts.begin(), window.parts.end(), places.begin,
-                                       [](int64_t row, const Part& part) { return row < part.first; });
-  int64_t row = places.begin, batch_row = places.batch_row;
-  for (auto part = behind - 1; row < places.begin + places.count; ++part) {
-    if (part->error) std::rethrow_exception(part->error);
-    const int64_t begin = row - part->first;
-    const int64_t count = std::min(places.begin + places.count - row, part->count - begin);
-    assembler_->decode(*part->rows, part->skip + begin, nullptr, {row, count, batch_row}, out);
-    row += count;
-    batch_row += count;
-  }
+  decode_parts(*assembler_, window.parts, places, out);
 }
 
 }  // namespace tercel::data

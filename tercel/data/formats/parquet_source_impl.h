@@ -46,14 +46,6 @@ class ParquetSource final : public RecordSource {
     int64_t row_bytes = 0;  // decoded
     int64_t largest_allocation = 0;
   };
-  /** Rows of a window, or why they are not there. */
-  struct Part {
-    std::shared_ptr<const DecodedRows> rows;
-    int64_t skip = 0;   // rows of them before the part's first
-    int64_t first = 0;  // row of the window
-    int64_t count = 0;
-    std::exception_ptr error;
-  };
   /** A row group that the worker will decode. */
   struct Task {
     size_t group = 0;
@@ -61,7 +53,7 @@ class ParquetSource final : public RecordSource {
   };
   struct ParquetWindow final : Window {
     std::vector<Task> tasks;
-    std::vector<Part> parts;
+    std::vector<DecodedPart> parts;
     DecodedRows mixed;  // in random order, instead of the parts
   };
   /** A row group that was decoded and kept, or why not. */
@@ -78,7 +70,7 @@ class ParquetSource final : public RecordSource {
   int64_t piece_rows(const Group& group) const;
   std::unique_ptr<RowGroupStream> open_group(const Group& group, int64_t batch_rows) const;
   /** Appends the rows of a row group to the parts of a window, and an error as one of them. */
-  void decode_group(const Task& task, std::vector<Part>& parts) const;
+  void decode_group(const Task& task, std::vector<DecodedPart>& parts) const;
   /** Appends rows of a row group that is cut. */
   void load_piece(size_t group, int64_t skip, int64_t count, ParquetWindow& window);
   void load_mixed(Span<RowRange> ranges, ParquetWindow& window, const std::atomic<bool>& stop);

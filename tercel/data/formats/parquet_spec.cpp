@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tercel/data/file_list.h"
+#include "tercel/data/formats/column_describer_impl.h"
 #include "tercel/data/formats/parquet_format.h"
 #include "tercel/data/formats/parquet_layout_impl.h"
 #include "tercel/data/formats/parquet_reader_impl.h"
@@ -74,13 +75,6 @@ std::vector<OpenFile> open_all(const Files& files) {
   return opened;
 }
 
-/** Columns by name. */
-struct ColumnChoice {
-  std::vector<std::string> labels, dense, keys;
-
-  friend bool operator==(const ColumnChoice&, const ColumnChoice&) = default;
-};
-
 /** NVTabular's _metadata.json, read as HugeCTR does: by index, sorted and without duplicates. */
 class MetadataReader {
  public:
@@ -143,9 +137,9 @@ class MetadataReader {
   Json json_;
 };
 
-class Describer {
+class Describer final : ColumnDescriber {
  public:
-  explicit Describer(const ParquetSpec& spec) : spec_(spec) {}
+  explicit Describer(const ParquetSpec& spec) : ColumnDescriber(spec, kOwner), spec_(spec) {}
 
   Dataset describe() {
     check_options(spec_, kOwner);
@@ -154,28 +148,19 @@ class Describer {
     train_ = open_all(train);
     valid_ = open_all(valid);
     test_ = open_all(test);
-    const ColumnChoice choice = choose();
-    check_choice(choice);
-    for (const std::string& name : choice.labels) options_.labels.push_back(values_of(name));
-    for (const std::string& name : choice.dense) options_.dense.push_back(values_of(name));
-    add_names(options_.labels, dataset_.schema.label_dim, dataset_.schema.label_names);
-    add_names(options_.dense, dataset_.schema.dense_dim, dataset_.schema.dense_names);
-    for (const std::string& name : choice.keys) add_slot(name);
-    for (const std::string& name : spec_.columns) add_column(name);
-    set_sizes();
-    options_.missing_keys = spec_.missing_keys;
-    options_.fill_null_dense = spec_.fill_null_dense;
-    options_.fill_null_key = spec_.fill_null_key;
-    const ParquetLayout layout = ParquetLayout::of(dataset_.schema, options_);
+    describe_columns(choose());
+    const ParquetLayout layout = ParquetLayout::of(schema_, options_);
     for (const std::vector<OpenFile>* files : {&train_, &valid_, &test_})
       for (const OpenFile& file : *files) layout.check(file.footer, file.name);
-    set_hotness(layout);
-    dataset_.schema.check(kOwner);
-    dataset_.format = parquet_format(options_);
-    dataset_.train = part_of(train, train_);
-    dataset_.valid = part_of(valid, valid_);
-    dataset_.test = part_of(test, test_);
-    return std::move(dataset_);
+    if (spec_.nnz_per_slot.empty()) count_all_keys(layout);
+    schema_.check(kOwner);
+    Dataset dataset;
+    dataset.schema = std::move(schema_);
+    dataset.format = parquet_format(options_);
+    dataset.train = part_of(train, train_);
+    dataset.valid = part_of(valid, valid_);
+    dataset.test = part_of(test, test_);
+    return dataset;
   }
 
  private:
@@ -190,12 +175,6 @@ class Describer {
       part.files.push_back(std::move(record));
     }
     return part;
-  }
-
-  void check_fills() const {
-    TERCEL_CHECK(spec_.fill_null_dense.size() <= 1 && spec_.fill_null_key.size() <= 1, ConfigError, "[", kOwner,
-                 "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
-                 std::max(spec_.fill_null_dense.size(), spec_.fill_null_key.size()));
   }
 
   ColumnChoice choose() const {
@@ -229,43 +208,12 @@ class Describer {
     return choice;
   }
 
-  void check_choice(const ColumnChoice& choice) const {
-    std::vector<std::string> all;
-    for (const auto* names : {&choice.labels, &choice.dense, &choice.keys, &spec_.columns})
-      all.insert(all.end(), names->begin(), names->end());
-    std::sort(all.begin(), all.end());
-    const auto twice = std::adjacent_find(all.begin(), all.end());
-    TERCEL_CHECK(twice == all.end(), ConfigError, kOwner, ": expected each column once, found '", printable(*twice),
-                 "' twice");
-    for (const std::string& name : spec_.weighted)
-      TERCEL_CHECK(std::find(choice.keys.begin(), choice.keys.end(), name) != choice.keys.end(), ConfigError, "[",
-                   kOwner, "] option 'weighted': expected names of categorical columns, found '", printable(name), "'");
+  const std::string& table_name() const override { return train_.front().name; }
+  Span<ParquetColumnInfo> table_columns() const override { return train_.front().footer.columns; }
+  const ParquetColumnInfo* find_column(const std::string& name) const override {
+    return train_.front().footer.find(name, train_.front().name);
   }
-
-  /** The column of a name in the first file. */
-  const ParquetColumnInfo& find(const std::string& name) const {
-    const OpenFile& file = train_.front();
-    if (const ParquetColumnInfo* column = file.footer.find(name, file.name)) return *column;
-    std::string known;
-    for (size_t i = 0; i < std::min<size_t>(file.footer.columns.size(), 20); ++i)
-      known += str_cat({i == 0 ? "" : ", ", printable(file.footer.columns[i].name)});
-    throw_error<ConfigError>({kOwner, ": expected a column '", printable(name), "' in ", file.name, ", found ", known,
-                              file.footer.columns.size() > 20 ? ", ..." : ""});
-  }
-
-  [[noreturn]] void refuse(const ParquetColumnInfo& column, std::string_view expected) const {
-    throw_error<ConfigError>(
-        {train_.front().name, ": column '", printable(column.name), "': expected ", expected, ", found ", column.type});
-  }
-
-  ParquetValues values_of(const std::string& name) const {
-    const ParquetColumnInfo& column = find(name);
-    if (!column.number || column.temporal) refuse(column, "numbers, or lists of numbers");
-    if (!spec_.integers && !is_float(*column.number))
-      refuse(column,
-             "float or double (integers and bools are taken as labels and dense values with option 'integers')");
-    ParquetValues values{name, *column.number, column.list, 1};
-    if (!column.list) return values;
+  int64_t list_width(const std::string& name) const override {
     // Lists of different lengths are found when they are read.
     for (const OpenFile& file : train_)
       for (const ParquetRowGroup& group : file.footer.row_groups) {
@@ -274,76 +222,15 @@ class Describer {
         const int64_t found = group.chunks[static_cast<size_t>(own->first_leaf)].values;
         TERCEL_CHECK(found % group.rows == 0, DataError, file.name, ": column '", printable(name),
                      "': expected lists of the same length, found ", found, " values in ", group.rows, " rows");
-        values.width = found / group.rows;
-        return values;
+        return found / group.rows;
       }
-    return values;
+    return 1;
   }
 
-  static void add_names(const std::vector<ParquetValues>& columns, int64_t& dim, std::vector<std::string>& names) {
-    dim = 0;
-    for (const ParquetValues& column : columns) {
-      dim += column.width;
-      for (int64_t k = 0; k < column.width; ++k)
-        names.push_back(column.list ? str_cat({column.name, "[", k, "]"}) : column.name);
-    }
-  }
-
-  void add_slot(const std::string& name) {
-    const ParquetColumnInfo& column = find(name);
-    if (!column.number || column.temporal || is_float(*column.number) || *column.number == ElementType::Bool)
-      refuse(column, "integer keys, or lists of them (text becomes keys by 'tercel convert csv')");
-    ParquetKeys keys{name, *column.number, column.list, 0, ""};
-    Slot slot;
-    slot.name = name;
-    if (std::find(spec_.weighted.begin(), spec_.weighted.end(), name) != spec_.weighted.end()) {
-      keys.weights = name + "_weight";
-      slot.weighted = true;
-      static_cast<void>(find(keys.weights));
-    }
-    options_.keys.push_back(std::move(keys));
-    dataset_.schema.slots.push_back(std::move(slot));
-  }
-
-  void add_column(const std::string& name) {
-    const ParquetColumnInfo& column = find(name);
-    if (!column.number || column.list) refuse(column, "numbers or times");
-    dataset_.schema.columns.push_back({name, is_float(*column.number) ? ColumnType::F32 : ColumnType::I64});
-  }
-
-  // HugeCTR's rule: the keys of slot i are offset by the sum of the sizes before it; a size of 0 gives a slot the keys
-  // of the next one that has a size. Slots behind the end of the array are not offset.
-  void set_sizes() {
-    const std::vector<int64_t>& sizes = spec_.slot_size_array;
-    std::vector<Slot>& slots = dataset_.schema.slots;
-    TERCEL_CHECK(sizes.size() <= slots.size(), ConfigError, "[", kOwner,
-                 "] option 'slot_size_array': expected at most ", slots.size(), " sizes, one for each slot, found ",
-                 sizes.size());
-    int64_t sum = 0;
-    for (size_t s = 0; s < sizes.size(); ++s) {
-      const auto next = std::find_if(sizes.begin() + static_cast<std::ptrdiff_t>(s), sizes.end(),
-                                     [](int64_t size) { return size > 0; });
-      options_.keys[s].offset = sum;
-      if (next != sizes.end()) {
-        slots[s].size = *next;
-        slots[s].first_key = sum;
-      }
-      TERCEL_CHECK(!__builtin_add_overflow(sum, sizes[s], &sum), ConfigError, "[", kOwner,
-                   "] option 'slot_size_array': expected sizes whose sum fits in 64 bits");
-    }
-  }
-
-  void set_hotness(const ParquetLayout& layout) {
-    std::vector<Slot>& slots = dataset_.schema.slots;
-    const std::vector<int64_t>& given = spec_.nnz_per_slot;
-    TERCEL_CHECK(given.size() <= 1 || given.size() == slots.size(), ConfigError, "[", kOwner,
-                 "] option 'nnz_per_slot': expected ", slots.size(), ", one for each slot, or one for all, found ",
-                 given.size());
-    for (size_t s = 0; s < slots.size() && !given.empty(); ++s) slots[s].hotness = given[given.size() == 1 ? 0 : s];
-    if (!given.empty()) return;
+  void count_all_keys(const ParquetLayout& layout) {
     ColumnPlan lists;
     std::vector<size_t> places;
-    for (size_t s = 0; s < slots.size(); ++s) {
+    for (size_t s = 0; s < layout.keys.size(); ++s) {
       if (!layout.keys[s].list) continue;
       lists.keys.push_back({layout.keys[s].name, true, ""});
       places.push_back(s);
@@ -367,7 +254,7 @@ class Describer {
       for (DecodedRows rows; stream.next(rows);)
         for (size_t i = 0; i < places.size(); ++i)
           for (int64_t row = 0; row < rows.rows; ++row) {
-            int64_t& most = dataset_.schema.slots[places[i]].hotness;
+            int64_t& most = schema_.slots[places[i]].hotness;
             most = std::max(most, rows.keys[i].count(row));
           }
     }
@@ -375,8 +262,6 @@ class Describer {
 
   const ParquetSpec& spec_;
   std::vector<OpenFile> train_, valid_, test_;
-  ParquetOptions options_;
-  Dataset dataset_;
 };
 
 }  // namespace
