@@ -56,11 +56,12 @@ int run_eval(CommandLine& line) {
   recsys::MetricValues values;
   {
     Progress progress(common, "eval");
-    values = recsys::evaluate(model.model, reader, [&](int64_t rows) {
+    const auto observer = [&](int64_t rows) {
       progress.update(static_cast<double>(rows) / static_cast<double>(part.rows()), rows);
       check_interrupted();
       return true;
-    });
+    };
+    values = recsys::evaluate(model.model, reader, observer, recsys::sampling_shift(model.data, dataset, flags.part));
   }
   print_text(common, str_cat({metric_text(values), "\n"}));
   print_bad_records(common, reader.bad_records(), reader.first_bad_record());

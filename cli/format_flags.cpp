@@ -4,7 +4,7 @@
 
 namespace tercel::cli {
 
-std::string FormatFlags::find(const CommandLine& line, std::string_view flag, const std::string& otherwise) {
+std::string flag_value(const CommandLine& line, std::string_view flag, const std::string& otherwise) {
   std::string name = otherwise;
   const std::vector<std::string>& words = line.words();
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
@@ -15,14 +15,14 @@ std::string FormatFlags::find(const CommandLine& line, std::string_view flag, co
 }
 
 FormatFlags::FormatFlags(CommandLine& line) : flag_("--format") {
-  format_ = data::make_format(find(line, flag_, choice_.format), line.command());
+  format_ = data::make_format(flag_value(line, flag_, choice_.format), line.command());
   line.options(choice_);
   line.options(format_->option_table(), format_->options());
 }
 
 FormatFlags::FormatFlags(CommandLine& line, const data::Dataset* source) : flag_("--to") {
   line.options(target_);
-  const std::string name = find(line, flag_, "");
+  const std::string name = flag_value(line, flag_, "");
   if (name.empty()) return;  // which parse() refuses
   format_ = source ? data::make_format_like(*source, name, line.command()) : data::make_format(name, line.command());
   line.options(format_->option_table(), format_->options());

@@ -11,6 +11,9 @@
 
 namespace tercel::cli {
 
+/** The value of a flag in the words of a command, before they are parsed, or the default. */
+std::string flag_value(const CommandLine& line, std::string_view flag, const std::string& otherwise);
+
 /** The format of the files that a command writes. Declared before parse(), and read after it. */
 class FormatFlags {
  public:
@@ -42,9 +45,6 @@ class FormatFlags {
           Field{"to", &TargetChoice::to, "format of the new files; its own options are below", required()});
     }
   };
-
-  /** The value of a flag in the words, or the default. */
-  static std::string find(const CommandLine& line, std::string_view flag, const std::string& otherwise);
 
   Choice choice_;
   TargetChoice target_;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -121,11 +122,24 @@ std::vector<std::string_view> names_of(OptionTable table) {
   return names;
 }
 
+/** Defaults, or those of a recipe that the values name. */
+template <class Options>
+Options initial_options(const nb::dict& values) {
+  if constexpr (std::is_same_v<Options, data::CriteoOptions>) {
+    data::CriteoRecipe recipe = data::CriteoRecipe::None;
+    // A name that is none is refused when the options are set.
+    std::string name;
+    if (values.contains("recipe") && nb::try_cast(values["recipe"], name)) static_cast<void>(parse_enum(name, recipe));
+    return data::criteo_recipe(recipe);
+  }
+  return {};
+}
+
 /** Sets options of a tool that writes a dataset, and those of the format of its files. */
 template <class Options>
 Options writing_options(const nb::dict& values, const std::shared_ptr<data::DatasetFormat>& format,
                         std::string_view owner) {
-  Options options;
+  auto options = initial_options<Options>(values);
   set_options(values, option_table<Options>(), &options, owner, names_of(format->option_table()));
   set_options(values, format->option_table(), format->options(), owner, names_of(option_table<Options>()));
   options.format = format;
@@ -158,7 +172,7 @@ nb::object to_result(data::ConvertResult result) {
     fields.append(nb::make_tuple(to_str(field.name), field.categories, field.dropped_categories, field.values,
                                  field.dropped_values));
   return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.valid_clicks, result.test_clicks, fields,
-                        result.cut_values);
+                        result.cut_values, result.left_out_negatives);
 }
 
 std::vector<std::string> to_paths(const nb::list& list) {
