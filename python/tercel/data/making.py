@@ -48,13 +48,14 @@ class FieldSummary:
 @dataclass(frozen=True)
 class ConvertResult(GenerateResult):
     """
-    The same, with validation rows, what became of each field's categories (nothing where a vocabulary was given), and the
-    number of values that lists had beyond max_hotness.
+    The same, with validation rows, what became of each field's categories (nothing where a vocabulary was given), the
+    number of values that lists had beyond max_hotness, and of train rows that negative_rate left out.
     """
 
     valid_clicks: int
     fields: Tuple[FieldSummary, ...]
     cut_values: int
+    left_out_negatives: int
 
     @property
     def categories_seen(self) -> Tuple[int, ...]:
@@ -87,6 +88,11 @@ def _by_column(value: Any) -> Any:
     return str(operator.index(value)) if hasattr(type(value), "__index__") and not isinstance(value, bool) else value
 
 
+def _number_by_column(value: Any) -> Any:
+    """The same for any numbers: 0.5, {"price": 0.5}."""
+    return repr(float(value)) if isinstance(value, float) else _by_column(value)
+
+
 def _bound(value: Any) -> Any:
     """A row or a time as text; datetimes without a zone are in UTC."""
     if isinstance(value, date):
@@ -96,9 +102,12 @@ def _bound(value: Any) -> Any:
 
 def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
     texts = {name: value for name, value in options.items() if value is not None}
-    for name in ("min_count", "hash_buckets", "max_hotness"):
+    for name in ("min_count", "hash_buckets", "max_hotness", "hex_modulo"):
         if name in texts:
             texts[name] = _by_column(texts[name])
+    for name in ("fill_missing", "clip_min", "clip_max"):
+        if name in texts:
+            texts[name] = _number_by_column(texts[name])
     for name in ("test_from", "valid_from"):
         if name in texts:
             texts[name] = _bound(texts[name])
@@ -109,8 +118,9 @@ def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _result(made: Tuple[Any, ...]) -> ConvertResult:
-    of, train, valid, test, fields, cut = made
-    return ConvertResult(Dataset._wrap(of), train, test, valid, tuple(FieldSummary(*field) for field in fields), cut)
+    of, train, valid, test, fields, cut, left_out = made
+    return ConvertResult(Dataset._wrap(of), train, test, valid, tuple(FieldSummary(*field) for field in fields), cut,
+                         left_out)
 
 
 def _convert(work: Callable[..., Any], sources: Any, target: Tuple[Any, ...],
@@ -137,7 +147,7 @@ def convert_criteo(sources: Any, folder: Any, *, replace: bool = False, progress
                    format: str = "norm", **options: "Unpack[_CriteoOptions]") -> ConvertResult:
     """
     Converts Criteo's click logs, rows of a label, 13 integers and 26 categories, separated by tabs, as convert_csv()
-    does: `tercel convert criteo` on the command line.
+    does: `tercel convert criteo` on the command line. `recipe` sets the defaults of the other options.
     """
     return _convert(_C._convert_criteo, sources, _target(folder, format, replace, progress), options)
 
