@@ -1,5 +1,7 @@
 #include "cli/format_flags.h"
 
+#include <utility>
+
 #include "tercel/util/error.h"
 
 namespace tercel::cli {
@@ -14,8 +16,15 @@ std::string flag_value(const CommandLine& line, std::string_view flag, const std
   return name;
 }
 
-FormatFlags::FormatFlags(CommandLine& line) : flag_("--format") {
-  format_ = data::make_format(flag_value(line, flag_, choice_.format), line.command());
+FormatFlags::FormatFlags(CommandLine& line, std::shared_ptr<const data::DatasetFormat> defaults) : flag_("--format") {
+  const std::string name = flag_value(line, flag_, choice_.format);
+  if (defaults) {
+    data::Dataset like;
+    like.format = std::move(defaults);
+    format_ = data::make_format_like(like, name, line.command());
+  } else {
+    format_ = data::make_format(name, line.command());
+  }
   line.options(choice_);
   line.options(format_->option_table(), format_->options());
 }

@@ -9,6 +9,7 @@
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/data_identity.h"
 #include "tercel/data/dataset.h"
+#include "tercel/recsys/metrics/ranking.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/function_ref.h"
@@ -39,9 +40,10 @@ TERCEL_API double sampling_shift(const data::DataIdentity& trained_on, const dat
 
 /**
  * Metrics of a model on the rows that a reader delivers from its position on. Empty if the observer stopped it.
- * `logit_shift` is that of sampling_shift().
+ * `logit_shift` is that of sampling_shift(). With `ranking`, its values follow, of the first head.
  */
-TERCEL_API MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer, double logit_shift = 0);
+TERCEL_API MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer, double logit_shift = 0,
+                                 RankingMetrics* ranking = nullptr);
 /** The same on a part of a dataset; every row counts once. */
 TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part,
                                  const ModelConfig& config, RowObserver observer, double logit_shift = 0);
