@@ -69,6 +69,7 @@ OPTION_DICTS = {
     "_CriteoOptions": ("criteo", "format."), "_CsvOptions": ("csv", "format."), "_LikeOptions": ("like",),
     "_LibsvmOptions": ("libsvm", "format."), "_LibffmOptions": ("libffm", "format."),
     "_ConvertDatasetOptions": ("convert_dataset", "format."), "_VerifyOptions": ("verify",),
+    "_MovielensOptions": ("movielens", "format."),
 }
 # Arguments for which Python takes more than the option's own type.
 OPTION_TYPES = {

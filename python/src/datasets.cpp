@@ -18,6 +18,7 @@
 #include "tercel/data/convert.h"
 #include "tercel/data/convert_dataset.h"
 #include "tercel/data/generate.h"
+#include "tercel/data/movielens.h"
 #include "tercel/data/verify_dataset.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/enum_names.h"
@@ -195,6 +196,21 @@ nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, 
   }));
 }
 
+nb::object convert_movielens(const nb::list& sources, nb::handle folder, const std::string& format_name, bool replace,
+                             nb::handle progress, const nb::dict& values) {
+  const std::vector<std::string> files = to_paths(sources);
+  const std::string target = to_absolute_path(folder);
+  data::Dataset like;
+  like.format = data::MovielensOptions{}.format;
+  const auto options = writing_options<data::MovielensOptions>(
+      values, data::make_format_like(like, format_name, "movielens"), "movielens");
+  data::MovielensResult result = released([&] {
+    return data::convert_movielens(files, target, options, replace,
+                                   [&](double share, int64_t) { report(progress, share); });
+  });
+  return nb::make_tuple(std::move(result.dataset), result.train_positives, result.test_positives);
+}
+
 nb::object convert_like(const data::Dataset& like, const nb::list& sources, nb::handle folder, bool replace,
                         nb::handle progress, const nb::dict& values) {
   const std::vector<std::string> files = to_paths(sources);
@@ -249,6 +265,7 @@ nb::dict options_of_functions() {
   add("libsvm", data::LibsvmOptions{});
   add("libffm", data::LibffmOptions{});
   add("like", data::LikeOptions{});
+  add("movielens", data::MovielensOptions{});
   for (const data::FormatEntry& entry : data::dataset_formats()) {
     const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
     const std::unique_ptr<data::DatasetFormat> format = entry.make();
@@ -304,6 +321,8 @@ void register_datasets(nb::module_& m) {
   m.def("_verify_dataset", verify_dataset, nb::arg("dataset"), nb::arg("progress").none(), nb::arg("values"));
   define("_convert_libsvm", data::convert_libsvm, "libsvm");
   define("_convert_libffm", data::convert_libffm, "libffm");
+  m.def("_convert_movielens", convert_movielens, nb::arg("sources"), nb::arg("folder"), nb::arg("format"),
+        nb::arg("replace"), nb::arg("progress").none(), nb::arg("values"));
   m.def("_convert_like", convert_like, nb::arg("like"), nb::arg("sources"), nb::arg("folder"), nb::arg("replace"),
         nb::arg("progress").none(), nb::arg("values"));
   m.def("_text_description", [](nb::handle path) {

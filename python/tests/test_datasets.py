@@ -346,6 +346,27 @@ def test_convert_prepares_columns(tmp_path):
         td.convert_csv(text, tmp_path / "data", **{**options, "cross": ["c+e"]})
 
 
+def test_convert_movielens(tmp_path):
+    rated = {user: [(user + 3 * k) % 40 for k in range(21)] for user in range(5)}
+    source = tmp_path / "ratings.dat"
+    source.write_text("".join(f"{user}::{item}::4::{k}\n" for user, items in rated.items()
+                              for k, item in enumerate(items)))
+    seen = []
+    made = td.convert_movielens(source, tmp_path / "data", test_negatives=9, seed=2, progress=seen.append)
+    assert (made.train_clicks, made.test_clicks) == (100, 5) and seen and all(0 <= share <= 1 for share in seen)
+    assert made.dataset.format_options == {"key_type": "u32", "check_mode": "none"}
+    assert [(slot.name, slot.size) for slot in made.dataset.schema.slots] == [("user", 5), ("item", 40)]
+    items = (tmp_path / "data" / "items.txt").read_text().split()
+    batch = next(iter(made.dataset.batches("test", batch_size=50, inputs={"keys": 2})))
+    keys = np.asarray(batch["keys"].keys).reshape(5, 10, 2)
+    for user in range(5):
+        named = [int(items[key - 5]) for key in keys[user, :, 1]]
+        assert named[0] == rated[user][-1] and not set(named[1:]) & set(rated[user]) and len(set(named)) == 10
+    with pytest.raises(tc.DataError, match="ratings.txt: line 1: expected a rating"):
+        (tmp_path / "ratings.txt").write_text("x")
+        td.convert_movielens(tmp_path / "ratings.txt", tmp_path / "x")
+
+
 def test_convert_criteo(tmp_path):
     draw = np.random.default_rng(0)
     text = tmp_path / "train.txt"

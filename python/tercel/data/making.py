@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tercel._C import (_ConvertDatasetOptions, _CriteoOptions, _CsvOptions, _GenerateOptions, _LibffmOptions,
-                           _LibsvmOptions, _LikeOptions, _VerifyOptions)
+                           _LibsvmOptions, _LikeOptions, _MovielensOptions, _VerifyOptions)
 
 __all__ = ["ConvertResult", "FieldSummary", "GenerateResult", "convert_criteo", "convert_csv", "convert_dataset",
-           "convert_libffm", "convert_libsvm", "convert_like", "generate", "verify_dataset"]
+           "convert_libffm", "convert_libsvm", "convert_like", "convert_movielens", "generate", "verify_dataset"]
 
 Progress = Optional[Callable[[int, int], Any]]
 
@@ -216,3 +216,19 @@ def convert_like(like: Any, sources: Any, folder: Any, *, replace: bool = False,
 
 def _like(path: Any) -> Dataset:
     return Dataset._wrap(_C._text_description(path))
+
+
+@takes_options("movielens", "format.")
+def convert_movielens(sources: Any, folder: Any, *, replace: bool = False,
+                      progress: Optional[Callable[[float], Any]] = None,
+                      format: str = "norm", **options: "Unpack[_MovielensOptions]") -> GenerateResult:
+    """
+    Converts MovieLens' ratings (ratings.csv, u.data, ratings.dat) to a dataset of users and items, with items that users
+    have not rated as negatives, which appears in the folder when it is complete: `tercel convert movielens` on the
+    command line. `sources` is a path or an iterable of paths. progress(share) is called now and then with a number from
+    0 to 1; its exceptions, and Ctrl-C, end the work, and nothing is left. ConfigError for invalid options, DataError that
+    names file and line for invalid text.
+    """
+    of, train, test = _C._convert_movielens(paths_of(sources, "sources"), *_target(folder, format, replace, progress),
+                                            options)
+    return GenerateResult(Dataset._wrap(of), train, test)
