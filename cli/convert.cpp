@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/convert_dataset.h"
+#include "cli/convert_movielens.h"
 #include "cli/convert_text.h"
 #include "cli/part_summary.h"
 #include "tercel/data/convert_dataset.h"
@@ -82,6 +83,8 @@ int run_describe(CommandLine& line) {
 
 int run_convert(CommandLine& line) {
   std::vector<Command> commands(text_commands().begin(), text_commands().end());
+  commands.push_back(
+      {"movielens", "MovieLens' ratings, to items that users have rated and others", run_convert_movielens});
   commands.push_back({"dataset", "a dataset, to files of another format", run_convert_dataset});
   for (const data::FormatEntry& entry : data::dataset_formats())
     commands.push_back({entry.name, entry.summary, run_describe});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "cli/console.h"
@@ -14,6 +15,7 @@
 #include "cli/part_summary.h"
 #include "tercel/data/convert.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/util/enum_names.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 
@@ -60,6 +62,9 @@ std::string dropped_text(const data::ConvertResult& result) {
   }
   if (result.cut_values > 0)
     text += str_cat({"  ", format_count(result.cut_values), " values beyond the longest list allowed left out\n"});
+  if (result.left_out_negatives > 0)
+    text += str_cat({"  ", format_count(result.left_out_negatives),
+                     " train rows of label 0 left out; predictions of models will be corrected for it\n"});
   return text;
 }
 
@@ -79,6 +84,7 @@ Json result_json(const std::string& out, double seconds, const data::ConvertResu
                               {"values", field.values},
                               {"dropped_values", field.dropped_values}});
   json["cut_values"] = result.cut_values;
+  json["left_out_negatives"] = result.left_out_negatives;
   for (const auto& [name, part] : dataset.parts())
     if (!part.files.empty()) json[std::string(to_string(name))] = part_json(part, result.clicks(name));
   return json;
@@ -173,6 +179,18 @@ template <class Options>
 using ConvertFunction = data::ConvertResult(const std::vector<std::string>&, const std::string&, const Options&, bool,
                                             data::ConvertProgressFunction);
 
+/** The options before the command's flags are parsed: those of its recipe, if it has one. */
+template <class Options>
+Options initial_options(const CommandLine& line) {
+  if constexpr (std::is_same_v<Options, data::CriteoOptions>) {
+    data::CriteoRecipe recipe = data::CriteoRecipe::None;
+    // A name that is none is refused when the flag is parsed.
+    static_cast<void>(parse_enum(flag_value(line, "--recipe", "none"), recipe));
+    return data::criteo_recipe(recipe);
+  }
+  return {};
+}
+
 template <class Options>
 int run_text(CommandLine& line, ConvertFunction<Options>& convert, std::string_view example) {
   if (has_flag(line.words(), "like")) {
@@ -181,7 +199,7 @@ int run_text(CommandLine& line, ConvertFunction<Options>& convert, std::string_v
   }
   std::vector<std::string> in;
   std::string out;
-  Options options;
+  auto options = initial_options<Options>(line);
   ConvertFlags flags;
   CommonOptions common;
   line.arguments("IN", kInputHelp, in);

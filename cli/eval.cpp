@@ -1,11 +1,16 @@
+#include <optional>
+#include <string>
+
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/metric_text.h"
 #include "cli/model_report.h"
 #include "cli/part_summary.h"
 #include "tercel/data/dataset.h"
+#include "tercel/data/movielens.h"
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
 namespace tercel::cli {
@@ -18,16 +23,37 @@ struct EvalFlags {
   data::PartName part = data::PartName::Test;
   data::OnBadRecord on_bad_record = data::OnBadRecord::Fail;
   int64_t max_bad_records = 1000;
+  int64_t top = 0;
+  int64_t group_rows = 0;
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"part", &EvalFlags::part, "which rows"},
-                      Field{"on_bad_record", &EvalFlags::on_bad_record, "fail, or leave out the row"},
-                      Field{"max_bad_records", &EvalFlags::max_bad_records, "rows that may be left out", at_least(0)},
-                      Field{"threads", &EvalFlags::threads, "threads; 0: one for each CPU that may be used",
-                            at_least(0), at_most(1024)});
+    return std::tuple(
+        Field{"part", &EvalFlags::part, "which rows"},
+        Field{"on_bad_record", &EvalFlags::on_bad_record, "fail, or leave out the row"},
+        Field{"max_bad_records", &EvalFlags::max_bad_records, "rows that may be left out", at_least(0)},
+        Field{"top", &EvalFlags::top,
+              "adds hit rate and NDCG of the best K rows of each group of rows, in the order of the "
+              "files; 0: neither",
+              at_least(0)},
+        Field{"group_rows", &EvalFlags::group_rows,
+              "rows of a group for --top; 0: those of a user, in the test part of 'convert movielens'", at_least(0)},
+        Field{"threads", &EvalFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
+              at_most(1024)});
   }
 };
+
+/** Rows of a group of the part. */
+int64_t group_rows_of(const EvalFlags& flags, const data::Dataset& dataset) {
+  if (flags.group_rows > 0) return flags.group_rows;
+  const bool known =
+      dataset.conversion && dataset.conversion->tool == "movielens" && flags.part == data::PartName::Test;
+  const std::string* const negatives = known ? dataset.conversion->setting("test_negatives") : nullptr;
+  TERCEL_CHECK(negatives != nullptr, ConfigError, "eval: --top: expected --group-rows too, found none");
+  data::MovielensOptions options;
+  set_option(options, "movielens", "test_negatives", *negatives);
+  return options.test_negatives + 1;
+}
 
 }  // namespace
 
@@ -52,15 +78,24 @@ int run_eval(CommandLine& line) {
   data::ReaderOptions reading = recsys::evaluation_reading(model.model, model.config);
   reading.on_bad_record = flags.on_bad_record;
   reading.max_bad_records = flags.max_bad_records;
+  std::optional<recsys::RankingMetrics> ranking;
+  if (flags.top > 0) {
+    TERCEL_CHECK(flags.on_bad_record == data::OnBadRecord::Fail, ConfigError,
+                 "eval: options --top and --on-bad-record skip exclude each other: rows that are left out move the "
+                 "groups");
+    ranking.emplace(group_rows_of(flags, dataset), flags.top);
+  }
   data::BatchReader reader(dataset, flags.part, reading);
   recsys::MetricValues values;
   {
     Progress progress(common, "eval");
-    values = recsys::evaluate(model.model, reader, [&](int64_t rows) {
+    const auto observer = [&](int64_t rows) {
       progress.update(static_cast<double>(rows) / static_cast<double>(part.rows()), rows);
       check_interrupted();
       return true;
-    });
+    };
+    values = recsys::evaluate(model.model, reader, observer, recsys::sampling_shift(model.data, dataset, flags.part),
+                              ranking ? &*ranking : nullptr);
   }
   print_text(common, str_cat({metric_text(values), "\n"}));
   print_bad_records(common, reader.bad_records(), reader.first_bad_record());

@@ -1,10 +1,12 @@
 #include "cli/format_flags.h"
 
+#include <utility>
+
 #include "tercel/util/error.h"
 
 namespace tercel::cli {
 
-std::string FormatFlags::find(const CommandLine& line, std::string_view flag, const std::string& otherwise) {
+std::string flag_value(const CommandLine& line, std::string_view flag, const std::string& otherwise) {
   std::string name = otherwise;
   const std::vector<std::string>& words = line.words();
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
@@ -14,15 +16,22 @@ std::string FormatFlags::find(const CommandLine& line, std::string_view flag, co
   return name;
 }
 
-FormatFlags::FormatFlags(CommandLine& line) : flag_("--format") {
-  format_ = data::make_format(find(line, flag_, choice_.format), line.command());
+FormatFlags::FormatFlags(CommandLine& line, std::shared_ptr<const data::DatasetFormat> defaults) : flag_("--format") {
+  const std::string name = flag_value(line, flag_, choice_.format);
+  if (defaults) {
+    data::Dataset like;
+    like.format = std::move(defaults);
+    format_ = data::make_format_like(like, name, line.command());
+  } else {
+    format_ = data::make_format(name, line.command());
+  }
   line.options(choice_);
   line.options(format_->option_table(), format_->options());
 }
 
 FormatFlags::FormatFlags(CommandLine& line, const data::Dataset* source) : flag_("--to") {
   line.options(target_);
-  const std::string name = find(line, flag_, "");
+  const std::string name = flag_value(line, flag_, "");
   if (name.empty()) return;  // which parse() refuses
   format_ = source ? data::make_format_like(*source, name, line.command()) : data::make_format(name, line.command());
   line.options(format_->option_table(), format_->options());

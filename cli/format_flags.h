@@ -11,12 +11,17 @@
 
 namespace tercel::cli {
 
+/** The value of a flag in the words of a command, before they are parsed, or the default. */
+std::string flag_value(const CommandLine& line, std::string_view flag, const std::string& otherwise);
+
 /** The format of the files that a command writes. Declared before parse(), and read after it. */
 class FormatFlags {
  public:
-  /** Adds --format and its flags. The format is looked up in the words before they are parsed: its flags depend on it.
+  /**
+   * Adds --format and its flags. The format is looked up in the words before they are parsed: its flags depend on it.
+   * Defaults of its flags are those of `defaults` if that is not null and of the same name.
    */
-  explicit FormatFlags(CommandLine& line);
+  explicit FormatFlags(CommandLine& line, std::shared_ptr<const data::DatasetFormat> defaults = nullptr);
   /** Adds --to; defaults of its flags are those of make_format_like() for the dataset, if it is not null. */
   FormatFlags(CommandLine& line, const data::Dataset* source);
   FormatFlags(const FormatFlags&) = delete;
@@ -42,9 +47,6 @@ class FormatFlags {
           Field{"to", &TargetChoice::to, "format of the new files; its own options are below", required()});
     }
   };
-
-  /** The value of a flag in the words, or the default. */
-  static std::string find(const CommandLine& line, std::string_view flag, const std::string& otherwise);
 
   Choice choice_;
   TargetChoice target_;

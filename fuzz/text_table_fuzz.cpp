@@ -53,6 +53,12 @@ TextFormat format_of(uint8_t how) {
     options.time_parts = {options.categorical[1] + "=hour", "weekday", "year"};
     options.comment = "#";
   }
+  if ((how & 132) == 4) options.cross = {options.categorical[0] + "+" + options.categorical[1]};
+  if ((how & 136) == 8) {
+    options.hex_modulo = {options.categorical[0] + "=5"};
+    options.fill_missing = {"3"};
+    options.clip_min = {"-2"};
+  }
   return tercel::data::csv_format(options);
 }
 
@@ -64,9 +70,10 @@ RowEncoder encoder_of(const TextFormat& format, uint8_t how) {
     vocabulary.add_field(field.name, categories);
     buckets.push_back((how & 8) != 0 ? 4 : 0);
   }
-  constexpr DenseTransform kTransforms[] = {DenseTransform::Standard, DenseTransform::Log, DenseTransform::Raw};
+  constexpr DenseTransform kTransforms[] = {DenseTransform::Standard, DenseTransform::Log, DenseTransform::Raw,
+                                            DenseTransform::Zscore};
   const size_t dim = format.dense.size();
-  return {{kTransforms[how % 3], std::vector<double>(dim, 1.5), std::vector<double>(dim, 0.3)},
+  return {{kTransforms[how / 4 % 4], std::vector<double>(dim, 1.5), std::vector<double>(dim, 0.3), format.preparation},
           std::move(vocabulary),
           std::move(buckets)};
 }

@@ -70,11 +70,14 @@ OPTION_DICTS = {
     "_LibsvmOptions": ("libsvm", "format."), "_LibffmOptions": ("libffm", "format."),
     "_ConvertDatasetOptions": ("convert_dataset", "format."), "_VerifyOptions": ("verify",),
     "_ArrowOptions": ("arrow",), "_ConvertOptions": ("arrow", "csv", "convert_dataset", "format."),
+    "_MovielensOptions": ("movielens", "format."),
 }
 # Arguments for which Python takes more than the option's own type.
 OPTION_TYPES = {
-    **dict.fromkeys(("min_count", "hash_buckets", "max_hotness"),
+    **dict.fromkeys(("min_count", "hash_buckets", "max_hotness", "hex_modulo"),
                     "Union[_int, str, Mapping[str, _int], Iterable[str]]"),
+    **dict.fromkeys(("fill_missing", "clip_min", "clip_max"),
+                    "Union[_float, str, Mapping[str, _float], Iterable[str]]"),
     **dict.fromkeys(("test_from", "valid_from"), "Union[_int, _float, str, datetime.date]"),
     **dict.fromkeys(("test", "valid"), "Any"),
 }

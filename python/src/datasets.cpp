@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "tercel/data/convert.h"
 #include "tercel/data/convert_dataset.h"
 #include "tercel/data/generate.h"
+#include "tercel/data/movielens.h"
 #include "tercel/data/verify_dataset.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/enum_names.h"
@@ -124,11 +126,24 @@ std::vector<std::string_view> names_of(OptionTable table) {
   return names;
 }
 
+/** Defaults, or those of a recipe that the values name. */
+template <class Options>
+Options initial_options(const nb::dict& values) {
+  if constexpr (std::is_same_v<Options, data::CriteoOptions>) {
+    data::CriteoRecipe recipe = data::CriteoRecipe::None;
+    // A name that is none is refused when the options are set.
+    std::string name;
+    if (values.contains("recipe") && nb::try_cast(values["recipe"], name)) static_cast<void>(parse_enum(name, recipe));
+    return data::criteo_recipe(recipe);
+  }
+  return {};
+}
+
 /** Sets options of a tool that writes a dataset, and those of the format of its files. */
 template <class Options>
 Options writing_options(const nb::dict& values, const std::shared_ptr<data::DatasetFormat>& format,
                         std::string_view owner) {
-  Options options;
+  auto options = initial_options<Options>(values);
   set_options(values, option_table<Options>(), &options, owner, names_of(format->option_table()));
   set_options(values, format->option_table(), format->options(), owner, names_of(option_table<Options>()));
   options.format = format;
@@ -161,7 +176,7 @@ nb::object to_result(data::ConvertResult result) {
     fields.append(nb::make_tuple(to_str(field.name), field.categories, field.dropped_categories, field.values,
                                  field.dropped_values));
   return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.valid_clicks, result.test_clicks, fields,
-                        result.cut_values);
+                        result.cut_values, result.left_out_negatives);
 }
 
 std::vector<std::string> to_paths(const nb::list& list) {
@@ -182,6 +197,21 @@ nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, 
     return work(files, target, options, replace,
                 [&](const data::ConvertProgress& now) { report(progress, now.bytes_done, now.bytes_total); });
   }));
+}
+
+nb::object convert_movielens(const nb::list& sources, nb::handle folder, const std::string& format_name, bool replace,
+                             nb::handle progress, const nb::dict& values) {
+  const std::vector<std::string> files = to_paths(sources);
+  const std::string target = to_absolute_path(folder);
+  data::Dataset like;
+  like.format = data::MovielensOptions{}.format;
+  const auto options = writing_options<data::MovielensOptions>(
+      values, data::make_format_like(like, format_name, "movielens"), "movielens");
+  data::MovielensResult result = released([&] {
+    return data::convert_movielens(files, target, options, replace,
+                                   [&](double share, int64_t) { report(progress, share); });
+  });
+  return nb::make_tuple(std::move(result.dataset), result.train_positives, result.test_positives);
 }
 
 nb::object convert_like(const data::Dataset& like, const nb::list& sources, nb::handle folder, bool replace,
@@ -254,6 +284,7 @@ nb::dict options_of_functions() {
   add("libsvm", data::LibsvmOptions{});
   add("libffm", data::LibffmOptions{});
   add("like", data::LikeOptions{});
+  add("movielens", data::MovielensOptions{});
   for (const data::FormatEntry& entry : data::dataset_formats()) {
     const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
     const std::unique_ptr<data::DatasetFormat> format = entry.make();
@@ -311,6 +342,8 @@ void register_datasets(nb::module_& m) {
   m.def("_verify_dataset", verify_dataset, nb::arg("dataset"), nb::arg("progress").none(), nb::arg("values"));
   define("_convert_libsvm", data::convert_libsvm, "libsvm");
   define("_convert_libffm", data::convert_libffm, "libffm");
+  m.def("_convert_movielens", convert_movielens, nb::arg("sources"), nb::arg("folder"), nb::arg("format"),
+        nb::arg("replace"), nb::arg("progress").none(), nb::arg("values"));
   m.def("_convert_like", convert_like, nb::arg("like"), nb::arg("sources"), nb::arg("folder"), nb::arg("replace"),
         nb::arg("progress").none(), nb::arg("values"));
   m.def("_text_description", [](nb::handle path) {

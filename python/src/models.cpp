@@ -90,7 +90,8 @@ class MetricsObject {
     const data::Batch batch = to_batch(parts);
     TERCEL_CHECK(batch.labels.defined(), RuntimeError, "evaluate: the batch has no labels");
     const SingleUser::Use use(of_.user());
-    released([&] { metrics_.add(of_.model().forward(batch).logits, batch.labels); });
+    const double shift = recsys::sampling_shift(of_.data());
+    released([&] { metrics_.add(recsys::shifted(of_.model().forward(batch).logits, shift), batch.labels); });
   }
   nb::dict values() const { return from_metrics(metrics_.values()); }
 
@@ -112,12 +113,13 @@ nb::dict evaluate(ModelObject& self, const data::Dataset& dataset, const std::st
   check_rows(self, dataset);
   Watch watch(progress);
   const int64_t total = dataset.part(name).rows();
-  return from_metrics(released([&] {
-    return recsys::evaluate(self.model(), dataset, name, self.config(), [&](int64_t rows) {
-      watch(rows, total);
-      return true;
-    });
-  }));
+  const double shift = recsys::sampling_shift(self.data(), dataset, name);
+  const auto observer = [&](int64_t rows) {
+    watch(rows, total);
+    return true;
+  };
+  return from_metrics(
+      released([&] { return recsys::evaluate(self.model(), dataset, name, self.config(), observer, shift); }));
 }
 
 nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, const std::string& part,
@@ -128,7 +130,7 @@ nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, cons
   Probabilities probabilities(self.model(), dataset.part(name).rows(), progress);
   released([&] {
     data::BatchReader reader(dataset, name, recsys::evaluation_reading(self.model(), self.config()));
-    recsys::predict(self.model(), reader, probabilities);
+    recsys::predict(self.model(), reader, probabilities, recsys::sampling_shift(self.data(), dataset, name));
   });
   return own(wrap(probabilities.tensor()));
 }
@@ -285,7 +287,8 @@ void register_models(nb::module_& m) {
              const data::Batch batch = to_batch(parts);
              const SingleUser::Use use(self.user());
              Model& model = self.model();
-             return own(wrap(released([&] { return without_single_head(recsys::predict(model, batch)); })));
+             const double shift = recsys::sampling_shift(self.data());
+             return own(wrap(released([&] { return without_single_head(recsys::predict(model, batch, shift)); })));
            })
       .def(
           "predict_arrays",
@@ -293,7 +296,8 @@ void register_models(nb::module_& m) {
             const RowArrays rows(arrays, nb::none());
             const SingleUser::Use use(self.user());
             Model& model = self.model();
-            return own(wrap(released([&] { return recsys::predict(model, rows.inputs); })));
+            const double shift = recsys::sampling_shift(self.data());
+            return own(wrap(released([&] { return recsys::predict(model, rows.inputs, shift); })));
           },
           nb::arg("arrays"));
   nb::class_<MetricsObject>(m, "_Metrics")

@@ -71,6 +71,7 @@ tc.data.Batch(0, 0, 0, 0, 0, x, x, [("a", 1, 0, "sample_major", True, v, v, None
 tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: None), tc.data.GenerateResult, tc.data.ConvertResult
 open(path + "/c.csv", "w").write("y,x\n" + "1,2\n0,3\n" * 9); tc.data.convert_csv(path + "/c.csv", path + "/c", label="y", dense=["x"], replace=True)
 open(path + "/c.txt", "w").write(("1" + "\t3" * 39 + "\n") * 9); tc.data.convert_criteo([path + "/c.txt"], path + "/k", replace=True)
+open(path + "/u.data", "w").write("".join(f"{u}\t{i}\t5\t{i}\n" for u in range(3) for i in range(u, u + 4))); tc.data.convert_movielens(path + "/u.data", path + "/mv", min_ratings=1, test_negatives=1, replace=True)
 open(path + "/c.csv", "w").write("y,c\n" + "1,a\n0,b\n" * 9); r = tc.data.convert_csv(path + "/c.csv", path + "/e", label="y", categorical=["c"], min_count={"c": 1}, replace=True); r.categories_seen, r.dataset.valid, tc.data.convert_like(path + "/e", path + "/c.csv", path + "/f", replace=True)
 open(path + "/m.txt", "w").write("1 0:1 3:1\n0 2:1\n" * 9); tc.data.convert_libsvm(path + "/m.txt", path + "/m", replace=True)
 open(path + "/n.txt", "w").write("1 0:0:1 1:3:1\n0 0:2:1\n" * 9); tc.data.convert_libffm(path + "/n.txt", path + "/n", replace=True)

@@ -326,6 +326,47 @@ def test_convert_features(tmp_path):
     assert [slot.name for slot in made.dataset.schema.slots] == ["field0", "field2"]
 
 
+def test_convert_prepares_columns(tmp_path):
+    text = tmp_path / "a.csv"
+    text.write_text("y,n,c,d\n" + "".join(f"{int(i % 4 == 0)},{i if i % 5 else ''},{'ab'[i % 2]},{i % 3}\n"
+                                         for i in range(400)))
+    options = dict(label="y", dense="n", categorical=["c", "d"], min_count=1, test_every=0, dense_transform="zscore",
+                   fill_missing={"n": 7}, clip_min=5, clip_max={"n": 300.5}, cross="c+d", replace=True)
+    made = td.convert_csv(text, tmp_path / "data", **options)
+    assert [(slot.name, slot.size) for slot in made.dataset.schema.slots] == [("c_d", 7), ("c", 3), ("d", 4)]
+    expected = np.clip([i if i % 5 else 7 for i in range(400)], 5, 300.5)
+    expected = (expected - expected.mean()) / expected.std(ddof=1)
+    batch = next(iter(made.dataset.batches(batch_size=400)))
+    assert np.allclose(np.asarray(batch.dense)[:, 0], expected, atol=1e-6)
+    assert made.left_out_negatives == 0 and made.dataset.conversion["negative_rate"] == 1
+    some = td.convert_csv(text, tmp_path / "data", negative_rate=0.5, seed=3, **options)
+    assert some.dataset.conversion["negative_rate"] == 0.5 and some.train_clicks == 100
+    assert 90 < some.left_out_negatives < 210 and some.dataset.train.rows == 400 - some.left_out_negatives
+    with pytest.raises(tc.ConfigError, match="option 'cross': expected one of the columns it can be for, found 'e'"):
+        td.convert_csv(text, tmp_path / "data", **{**options, "cross": ["c+e"]})
+
+
+def test_convert_movielens(tmp_path):
+    rated = {user: [(user + 3 * k) % 40 for k in range(21)] for user in range(5)}
+    source = tmp_path / "ratings.dat"
+    source.write_text("".join(f"{user}::{item}::4::{k}\n" for user, items in rated.items()
+                              for k, item in enumerate(items)))
+    seen = []
+    made = td.convert_movielens(source, tmp_path / "data", test_negatives=9, seed=2, progress=seen.append)
+    assert (made.train_clicks, made.test_clicks) == (100, 5) and seen and all(0 <= share <= 1 for share in seen)
+    assert made.dataset.format_options == {"key_type": "u32", "check_mode": "none"}
+    assert [(slot.name, slot.size) for slot in made.dataset.schema.slots] == [("user", 5), ("item", 40)]
+    items = (tmp_path / "data" / "items.txt").read_text().split()
+    batch = next(iter(made.dataset.batches("test", batch_size=50, inputs={"keys": 2})))
+    keys = np.asarray(batch["keys"].keys).reshape(5, 10, 2)
+    for user in range(5):
+        named = [int(items[key - 5]) for key in keys[user, :, 1]]
+        assert named[0] == rated[user][-1] and not set(named[1:]) & set(rated[user]) and len(set(named)) == 10
+    with pytest.raises(tc.DataError, match="ratings.txt: line 1: expected a rating"):
+        (tmp_path / "ratings.txt").write_text("x")
+        td.convert_movielens(tmp_path / "ratings.txt", tmp_path / "x")
+
+
 def test_convert_criteo(tmp_path):
     draw = np.random.default_rng(0)
     text = tmp_path / "train.txt"
@@ -339,3 +380,11 @@ def test_convert_criteo(tmp_path):
     first = text.read_text().splitlines()[0].split("\t")
     assert tc.allclose(batch.dense[0], tc.tensor([float(v) for v in first[1:14]]).log1p())
     assert batch["second"].keys.shape == (150 * 13,)
+    settings = {setting["name"]: setting["value"] for setting in made.dataset.conversion["settings"]}
+    assert settings["recipe"] == "none"
+    made = td.convert_criteo(text, tmp_path / "nvt", recipe="nvtabular", min_count=1)
+    assert [slot.name for slot in made.dataset.schema.slots][:3] == ["C1_C2", "C3_C4", "C1"]
+    assert made.dataset.schema.slots[0].size == 17 and made.dataset.valid.rows == 20
+    assert made.dataset.conversion["dense_transform"] == "zscore"
+    with pytest.raises(tc.ConfigError, match="recipe"):
+        td.convert_criteo(text, tmp_path / "other", recipe="nvtabula")

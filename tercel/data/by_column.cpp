@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "tercel/data/by_column_impl.h"
@@ -23,6 +24,32 @@ Entry split(std::string_view text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+/** parse(text, number) tells whether the text is such a number; `wanted` are the forms that are expected. */
+template <class T, class Parse>
+std::vector<T> by_column(const std::vector<std::string>& texts, Span<std::string_view> names, T otherwise,
+                         std::string_view owner, std::string_view option, std::string_view wanted, Parse parse) {
+  std::optional<T> all;
+  std::vector<std::optional<T>> own(names.size());
+  for (const std::string& text : texts) {
+    const Entry entry = split(text);
+    T value = 0;
+    TERCEL_CHECK(parse(entry.number, value), ConfigError, "[", owner, "] option '", option, "': expected ", wanted,
+                 ", found '", printable(text), "'");
+    std::optional<T>* place = &all;
+    if (entry.number.size() != text.size()) {
+      const auto* const found = std::find(names.begin(), names.end(), entry.column);
+      if (found == names.end()) fail_column(owner, option, entry.column, names);
+      place = &own[static_cast<size_t>(found - names.begin())];
+    }
+    TERCEL_CHECK(!place->has_value(), ConfigError, "[", owner, "] option '", option, "': expected one number for ",
+                 place == &all ? "all columns" : str_cat({"column '", printable(entry.column), "'"}), ", found two");
+    *place = value;
+  }
+  std::vector<T> numbers;
+  for (const std::optional<T>& one : own) numbers.push_back(one.value_or(all.value_or(otherwise)));
+  return numbers;
+}
+
 }  // namespace
 
 void fail_column(std::string_view owner, std::string_view option, std::string_view name, Span<std::string_view> names) {
@@ -33,27 +60,15 @@ void fail_column(std::string_view owner, std::string_view option, std::string_vi
 std::vector<int64_t> numbers_by_column(const std::vector<std::string>& texts, Span<std::string_view> names,
                                        int64_t otherwise, int64_t least, std::string_view owner,
                                        std::string_view option) {
-  std::optional<int64_t> all;
-  std::vector<std::optional<int64_t>> own(names.size());
-  for (const std::string& text : texts) {
-    const auto [column, number] = split(text);
-    int64_t value = 0;
-    TERCEL_CHECK(parse_integer(number, value) && value >= least, ConfigError, "[", owner, "] option '", option,
-                 "': expected N or column=N with N at least ", least, ", found '", printable(text), "'");
-    std::optional<int64_t>* place = &all;
-    if (number.size() != text.size()) {
-      const auto* const found = std::find(names.begin(), names.end(), column);
-      if (found == names.end()) fail_column(owner, option, column, names);
-      place = &own[static_cast<size_t>(found - names.begin())];
-    }
-    TERCEL_CHECK(!place->has_value(), ConfigError, "[", owner, "] option '", option, "': expected one number for ",
-                 number.size() == text.size() ? "all columns" : str_cat({"column '", printable(column), "'"}),
-                 ", found two");
-    *place = value;
-  }
-  std::vector<int64_t> numbers;
-  for (const std::optional<int64_t>& one : own) numbers.push_back(one.value_or(all.value_or(otherwise)));
-  return numbers;
+  return by_column(texts, names, otherwise, owner, option, str_cat({"N or column=N with N at least ", least}),
+                   [&](std::string_view text, int64_t& value) { return parse_integer(text, value) && value >= least; });
+}
+
+std::vector<double> values_by_column(const std::vector<std::string>& texts, Span<std::string_view> names,
+                                     double otherwise, std::string_view owner, std::string_view option) {
+  return by_column(
+      texts, names, otherwise, owner, option, "X or column=X with a finite number X",
+      [](std::string_view text, double& value) { return parse_number(text, value) && std::isfinite(value); });
 }
 
 bool names_column(const std::vector<std::string>& texts, std::string_view column) {

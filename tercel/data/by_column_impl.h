@@ -19,6 +19,10 @@ std::vector<int64_t> numbers_by_column(const std::vector<std::string>& texts, Sp
                                        int64_t otherwise, int64_t least, std::string_view owner,
                                        std::string_view option);
 
+/** The same for finite numbers, "X" and "column=X". */
+std::vector<double> values_by_column(const std::vector<std::string>& texts, Span<std::string_view> names,
+                                     double otherwise, std::string_view owner, std::string_view option);
+
 /** Whether the option names this column. */
 bool names_column(const std::vector<std::string>& texts, std::string_view column);
 

@@ -40,6 +40,7 @@ struct ConvertResult {
   int64_t test_clicks = 0;
   std::vector<FieldSummary> fields;  // none where a vocabulary was given
   int64_t cut_values = 0;            // of all rows: values of lists beyond max_hotness
+  int64_t left_out_negatives = 0;    // train rows that negative_rate left out
 
   int64_t clicks(PartName part) const;
   /** Different categories of all fields. */

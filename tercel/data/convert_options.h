@@ -1,6 +1,7 @@
 // Options of the conversion of text to datasets.
 //
 // An option "by column" is a list of "N", for all columns, and "column=N", for one: "4" or "2,ip=10".
+// criteo_recipe() has the settings of known preprocessing scripts.
 #pragma once
 
 #include <array>
@@ -14,18 +15,22 @@
 #include "tercel/data/dataset.h"
 #include "tercel/data/formats/norm_format.h"
 #include "tercel/util/enum_names.h"
+#include "tercel/util/export.h"
 #include "tercel/util/options.h"
 
 namespace tercel::data {
 
 constexpr int64_t kDefaultTestEvery = 10;
 
-/** Which rows are in which part. Sources are the files that are not `valid` or `test`; rows count from 0 over them. */
+/** Which rows are in which part, and which are left out. Sources are the files that are not `valid` or `test`; rows
+ * count from 0 over them. */
 struct SplitOptions {
   std::vector<std::string> test, valid;  // files
   int64_t test_every = -1;
   int64_t valid_every = 0;
   std::string test_from, valid_from;  // a row, or a value of the time column
+  double negative_rate = 1;
+  uint64_t seed = 0;
 
   static constexpr auto fields() {
     return std::tuple(
@@ -40,7 +45,12 @@ struct SplitOptions {
         Field{"test_from", &SplitOptions::test_from,
               "rows from this one on, counted from 0, are the test part; with a time column, rows from this time on"},
         Field{"valid_from", &SplitOptions::valid_from,
-              "rows from this one on, or from this time on, that are no test rows are the validation part"});
+              "rows from this one on, or from this time on, that are no test rows are the validation part"},
+        Field{"negative_rate", &SplitOptions::negative_rate,
+              "train rows of label 0 are kept with this probability, others of the part always; predictions of models "
+              "are corrected for it",
+              above(0), at_most(1)},
+        Field{"seed", &SplitOptions::seed, "of the choice that negative_rate makes"});
   }
 };
 
@@ -69,8 +79,8 @@ struct ConvertOptions : SplitOptions {
 };
 
 constexpr std::string_view kDenseTransformHelp =
-    "standard: ln(1 + max(x, 0)) with mean 0 and variance 1 over the train rows; log: without the latter; raw: as it "
-    "is";
+    "standard: ln(1 + max(x, 0)) with mean 0 and variance 1 over the train rows; log: without the latter; zscore: "
+    "without the logarithm; raw: as it is";
 constexpr std::string_view kPositiveHelp =
     "labels that mean 1: texts, or comparisons with a number, such as '>=4'; all others mean 0; without it, labels are "
     "the numbers 0 and 1";
@@ -79,13 +89,54 @@ constexpr std::string_view kNegativeHelp =
 constexpr std::string_view kMaxHotnessHelp =
     "values of a list beyond this many are left out; 0: none; N, or by column: tags=8";
 
-/** Criteo's text: label, 13 integers, 26 categories, separated by tabs, no header. */
-struct CriteoOptions : ConvertOptions {
+/** How the columns of a table become values, besides what all texts have. */
+struct TableOptions : ConvertOptions {
+  std::vector<std::string> fill_missing;
+  std::vector<std::string> clip_min;
+  std::vector<std::string> clip_max;
+  std::vector<std::string> cross;
+  std::vector<std::string> hex_modulo;
+
   static constexpr auto fields() {
-    return std::tuple_cat(ConvertOptions::fields(),
-                          std::tuple(Field{"dense", &CriteoOptions::dense_transform, kDenseTransformHelp}));
+    return std::tuple_cat(
+        std::tuple(Field{"fill_missing", &TableOptions::fill_missing,
+                         "what a missing number counts as, 0 by default; X, or by column: 0,I3=-1"},
+                   Field{"clip_min", &TableOptions::clip_min,
+                         "smaller numbers count as this one, before the transform; X, or by column"},
+                   Field{"clip_max", &TableOptions::clip_max, "larger numbers count as this one; X, or by column"},
+                   Field{"cross", &TableOptions::cross,
+                         "combinations of categorical columns as further ones, before the others: C1+C2,C3+C4; missing "
+                         "where one of them is"},
+                   Field{"hex_modulo", &TableOptions::hex_modulo,
+                         "categories are hexadecimal numbers, of which those count as the same that are equal mod N; "
+                         "N, or by column"}),
+        ConvertOptions::fields());
   }
 };
+
+/** Preprocessing scripts whose settings are known. */
+enum class CriteoRecipe : uint8_t { None, Nvtabular, Dlrm };
+
+constexpr auto enum_names(CriteoRecipe) {
+  return std::to_array<EnumName<CriteoRecipe>>(
+      {{CriteoRecipe::None, "none"}, {CriteoRecipe::Nvtabular, "nvtabular"}, {CriteoRecipe::Dlrm, "dlrm"}});
+}
+
+/** Criteo's text: label, 13 integers, 26 categories, separated by tabs, no header. */
+struct CriteoOptions : TableOptions {
+  CriteoRecipe recipe = CriteoRecipe::None;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple(Field{"recipe", &CriteoOptions::recipe,
+                         "defaults of the options below as those of a known script: nvtabular, HugeCTR's "
+                         "preprocess_nvt.py; dlrm, its dlrm_raw"}),
+        TableOptions::fields(), std::tuple(Field{"dense", &CriteoOptions::dense_transform, kDenseTransformHelp}));
+  }
+};
+
+/** The options of a recipe; the defaults for None. */
+TERCEL_API CriteoOptions criteo_recipe(CriteoRecipe recipe);
 
 enum class TimeUnit : uint8_t { Seconds, Milliseconds, Microseconds, Nanoseconds };
 
@@ -97,7 +148,7 @@ constexpr auto enum_names(TimeUnit) {
 }
 
 /** Any other table. */
-struct CsvOptions : ConvertOptions {
+struct CsvOptions : TableOptions {
   std::string label;
   std::vector<std::string> dense;
   std::vector<std::string> categorical;
@@ -150,7 +201,7 @@ struct CsvOptions : ConvertOptions {
             Field{"comment", &CsvOptions::comment, "lines that start with this text are left out"},
             Field{"trim", &CsvOptions::trim, "drop blanks around columns"},
             Field{"dense_transform", &CsvOptions::dense_transform, kDenseTransformHelp}),
-        ConvertOptions::fields());
+        TableOptions::fields());
   }
 };
 

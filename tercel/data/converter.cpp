@@ -11,6 +11,7 @@
 #include "tercel/util/file.h"
 #include "tercel/util/file_stream.h"
 #include "tercel/util/format.h"
+#include "tercel/util/philox.h"
 #include "tercel/util/version.h"
 
 namespace tercel::data {
@@ -20,6 +21,11 @@ namespace {
 constexpr std::string_view kStandardInput = "-";
 constexpr int kPatienceMs = 100;
 constexpr std::string_view kSpoolFile = "standard-input";
+
+/** In place of a part: a row in none. */
+constexpr uint8_t kLeftOut = 255;
+/** Philox streams are numbered by what they decide. */
+constexpr uint64_t kNegativeStream = 1;
 
 size_t index_of(PartName part) { return static_cast<size_t>(part); }
 
@@ -114,20 +120,30 @@ void Converter::report(int pass, int64_t rows, int64_t bytes_done, int64_t bytes
   progress_(progress);
 }
 
+/** Whether a train row of label 0 is left out: a function of seed and row, the same in both passes. */
+bool Converter::is_left_out(int64_t row) const {
+  const double rate = job_.options.negative_rate;
+  if (rate == 1) return false;
+  const PhiloxBlock bits = Philox{job_.options.seed, kNegativeStream}(static_cast<uint64_t>(row));
+  return uniform_f64(random_u64(bits.word[0], bits.word[1])) >= rate;
+}
+
 void Converter::assign_parts(ParsedBlock& block) {
   const std::optional<PartName> fixed = parts_[block.text.source];
   const auto rows = static_cast<size_t>(block.rows.rows);
   block.parts.resize(rows);
   for (size_t row = 0; row < rows; ++row) {
     const PartName part = fixed ? *fixed : split_.next(block.rows.times.empty() ? 0 : block.rows.times[row]);
-    block.parts[row] = static_cast<uint8_t>(part);
+    const bool left_out = part == PartName::Train && block.rows.labels[row] == 0 && is_left_out(next_row_);
+    block.parts[row] = left_out ? kLeftOut : static_cast<uint8_t>(part);
+    ++next_row_;
   }
 }
 
 void Converter::survey() {
   if (!has_scan_) open_sources();
   check_writable();
-  survey_.emplace(format_, job_.like == nullptr);
+  survey_.emplace(format_, job_.options.dense_transform, job_.like == nullptr);
   TextTable table(format_, sources_);
   const auto nothing_more = [](ParsedBlock&) {};
   TextPipeline pipeline(table, nothing_more);
@@ -140,14 +156,15 @@ void Converter::survey() {
       assign_parts(group[i]);
       is_train[i].clear();
       for (const uint8_t part : group[i].parts) {
-        ++rows_[part];
+        ++(part == kLeftOut ? left_out_ : rows_[part]);
         is_train[i].push_back(part == index_of(PartName::Train) ? 1 : 0);
       }
       blocks.push_back({&group[i].rows, &is_train[i], group_of(group[i].text.source)});
     }
     survey_->add(blocks);
-    report(1, std::accumulate(rows_.begin(), rows_.end(), int64_t{0}), pipeline.bytes_done(), table.bytes_total());
+    report(1, next_row_, pipeline.bytes_done(), table.bytes_total());
   }
+  in_text_ = next_row_;
   num_columns_ = table.num_columns();
   files_ = table.file_infos();
   check_rows();
@@ -155,11 +172,13 @@ void Converter::survey() {
 
 void Converter::check_rows() const {
   const std::string first = printable(sources_.front().name);
-  const int64_t rows = std::accumulate(rows_.begin(), rows_.end(), int64_t{0});
+  const int64_t rows = in_text_;
   const int64_t train = rows_[index_of(PartName::Train)], valid = rows_[index_of(PartName::Valid)],
                 test = rows_[index_of(PartName::Test)];
   TERCEL_CHECK(rows > 0, DataError, first, ": expected rows, found none",
                sources_.size() > 1 ? " in this file and those after it" : "");
+  TERCEL_CHECK(train > 0 || left_out_ == 0, DataError, first, ": expected train rows, found ", left_out_,
+               " of label 0, which option 'negative_rate' leaves out");
   TERCEL_CHECK(train > 0, DataError, first, ": expected train rows, found ", rows, " rows, which are all ",
                valid == 0  ? "test"
                : test == 0 ? "validation"
@@ -211,9 +230,10 @@ std::vector<std::string_view> Converter::kept_categories(size_t f, FieldSummary&
 DenseEncoding Converter::dense_encoding() const {
   DenseEncoding dense;
   dense.transform = job_.options.dense_transform;
+  dense.preparation = format_.preparation;
   for (const RunningMoments& moments : survey_->moments()) {
     dense.mean.push_back(moments.mean);
-    dense.std.push_back(moments.std());
+    dense.std.push_back(moments.std(/*of_sample=*/dense.transform == DenseTransform::Zscore));
   }
   return dense;
 }
@@ -258,7 +278,8 @@ void Converter::fill_conversion(Conversion& conversion, const RowEncoder& encode
   conversion.sources = job_.sources;
   conversion.settings = std::move(settings);
   conversion.dense_transform = job_.options.dense_transform;
-  if (job_.options.dense_transform == DenseTransform::Standard) {
+  conversion.negative_rate = job_.options.negative_rate;
+  if (has_moments(job_.options.dense_transform)) {
     conversion.dense_mean = encoder.dense_encoding().mean;
     conversion.dense_std = encoder.dense_encoding().std;
   }
@@ -303,6 +324,10 @@ void Converter::write_block(const ParsedBlock& block, const RowEncoder& encoder,
     const uint8_t part = block.parts[static_cast<size_t>(begin)];
     int64_t end = begin + 1;
     while (end < rows.rows && block.parts[static_cast<size_t>(end)] == part) ++end;
+    if (part == kLeftOut) {
+      begin = end;
+      continue;
+    }
     for (int64_t i = begin; i < end; ++i) clicks[part] += rows.labels[static_cast<size_t>(i)] != 0 ? 1 : 0;
     const int64_t first = rows.first_key.empty() ? begin * slots : rows.first_key[static_cast<size_t>(begin)];
     RowBlock out;
@@ -323,22 +348,22 @@ void Converter::write_rows(const RowEncoder& encoder, ConvertResult& result) {
   for (const auto& [name, part] : result.dataset.parts())
     if (rows_[index_of(name)] > 0) writers[index_of(name)] = make_writer(result.dataset.schema, name);
   split_.rewind();
+  next_row_ = 0;
   TextTable table(format_, sources_);
   const auto encode = [&](ParsedBlock& block) { encoder.encode(block.rows, block.encoded); };
   TextPipeline pipeline(table, encode);
   std::array<int64_t, kParts> clicks = {};
-  int64_t rows = 0;
   for (std::span<ParsedBlock> group = pipeline.next(); !group.empty(); group = pipeline.next()) {
     for (ParsedBlock& block : group) {
       assign_parts(block);
       write_block(block, encoder, writers, clicks);
-      rows += block.rows.rows;
       result.cut_values += block.rows.cut;
     }
-    report(2, rows, pipeline.bytes_done(), table.bytes_total());
+    report(2, next_row_, pipeline.bytes_done(), table.bytes_total());
   }
   check_unchanged(table);
-  TERCEL_ASSERT(rows == std::accumulate(rows_.begin(), rows_.end(), int64_t{0}));
+  TERCEL_ASSERT(next_row_ == in_text_);
+  result.left_out_negatives = left_out_;
   for (const auto& [name, part] : result.dataset.parts())
     if (writers[index_of(name)]) part = writers[index_of(name)]->finish();
   result.train_clicks = clicks[index_of(PartName::Train)];

@@ -55,6 +55,7 @@ class Converter {
   /** Of the files of a source, for the survey. */
   size_t group_of(size_t source) const;
   void assign_parts(ParsedBlock& block);
+  bool is_left_out(int64_t row) const;
   void report(int pass, int64_t rows, int64_t bytes_done, int64_t bytes_total);
   RowEncoder make_encoder(ConvertResult& result);
   DenseEncoding dense_encoding() const;
@@ -79,6 +80,8 @@ class Converter {
 
   std::optional<Survey> survey_;
   std::array<int64_t, kParts> rows_ = {};
+  int64_t next_row_ = 0;                // of this pass, over all sources
+  int64_t left_out_ = 0, in_text_ = 0;  // negatives left out of the train part; all rows
   int64_t num_columns_ = 0;
   std::vector<FileInfo> files_;
 };

@@ -17,6 +17,16 @@ Span<FileIdentity> files_of(const DataIdentity& identity, PartName part) {
   return {};
 }
 
+/** "zscore", and what is done before it: "zscore, clip_min 0". */
+std::string transform_text(const Conversion& conversion) {
+  std::string text(to_string(conversion.dense_transform));
+  for (const char* name : {"fill_missing", "clip_min", "clip_max"}) {
+    const std::string* const value = conversion.setting(name);
+    if (value != nullptr && !value->empty() && *value != "[]") text += str_cat({", ", name, " ", *value});
+  }
+  return text;
+}
+
 std::string size_text(const FileIdentity& file) { return str_cat({file.bytes, " bytes and ", file.rows, " rows"}); }
 
 }  // namespace
@@ -27,7 +37,8 @@ DataIdentity identity_of(const Dataset& dataset) {
   if (dataset.conversion) {
     const Conversion& conversion = *dataset.conversion;
     if (conversion.vocabulary) identity.vocabulary = conversion.vocabulary->checksum;
-    if (identity.schema.dense_dim > 0) identity.dense_transform = to_string(conversion.dense_transform);
+    if (identity.schema.dense_dim > 0) identity.dense_transform = transform_text(conversion);
+    identity.negative_rate = conversion.negative_rate;
     identity.dense_mean = conversion.dense_mean;
     identity.dense_std = conversion.dense_std;
   }

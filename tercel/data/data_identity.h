@@ -43,8 +43,9 @@ struct DataIdentity {
   Schema schema;
   std::string vocabulary;          // checksum of the vocabulary that made the keys; empty: none
   std::string dense_transform;     // how dense values were made from text; empty: not known
-  std::vector<double> dense_mean;  // moments of the transform `standard`; else none
+  std::vector<double> dense_mean;  // moments of the transforms `standard` and `zscore`; else none
   std::vector<double> dense_std;
+  double negative_rate = 1;         // share of the train rows of label 0 that were kept
   std::vector<PartIdentity> parts;  // those that have files
 
   static constexpr auto fields() {
@@ -53,6 +54,8 @@ struct DataIdentity {
                       Field{"dense_transform", &DataIdentity::dense_transform, "of the conversion, or empty"},
                       Field{"dense_mean", &DataIdentity::dense_mean, "moments of the transform"},
                       Field{"dense_std", &DataIdentity::dense_std, "moments of the transform", above(0)},
+                      Field{"negative_rate", &DataIdentity::negative_rate,
+                            "share of the train rows of label 0 that were kept", above(0), at_most(1)},
                       Field{"parts", &DataIdentity::parts, "those that have files", required()});
   }
 };

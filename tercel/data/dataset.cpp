@@ -39,8 +39,7 @@ constexpr std::string_view kVocabulary = "vocabulary";
 void check_moments(std::string_view owner, const Dataset& dataset) {
   if (!dataset.conversion) return;
   const Conversion& conversion = *dataset.conversion;
-  const size_t wanted =
-      conversion.dense_transform == DenseTransform::Standard ? static_cast<size_t>(dataset.schema.dense_dim) : 0;
+  const size_t wanted = has_moments(conversion.dense_transform) ? static_cast<size_t>(dataset.schema.dense_dim) : 0;
   TERCEL_CHECK(conversion.dense_mean.size() == wanted && conversion.dense_std.size() == wanted, ConfigError, owner,
                ": conversion: expected ", wanted, " values of dense_mean and dense_std for dense_transform ",
                to_string(conversion.dense_transform), ", found ", conversion.dense_mean.size(), " and ",

@@ -93,11 +93,18 @@ struct NamedPart {
 };
 
 /** How dense values were made from the numbers in the source; see docs/formats/dataset.md. */
-enum class DenseTransform : uint8_t { Raw, Log, Standard };
+enum class DenseTransform : uint8_t { Raw, Log, Standard, Zscore };
 
 constexpr auto enum_names(DenseTransform) {
-  return std::to_array<EnumName<DenseTransform>>(
-      {{DenseTransform::Raw, "raw"}, {DenseTransform::Log, "log"}, {DenseTransform::Standard, "standard"}});
+  return std::to_array<EnumName<DenseTransform>>({{DenseTransform::Raw, "raw"},
+                                                  {DenseTransform::Log, "log"},
+                                                  {DenseTransform::Standard, "standard"},
+                                                  {DenseTransform::Zscore, "zscore"}});
+}
+
+/** Whether the transform uses moments of the train rows. */
+constexpr bool has_moments(DenseTransform transform) {
+  return transform == DenseTransform::Standard || transform == DenseTransform::Zscore;
 }
 
 /** How the dataset was made, so that it can be reproduced and further raw rows can be converted alike. */
@@ -119,8 +126,9 @@ struct Conversion {
   std::vector<Setting> settings;     // every option of the tool as text, in the tool's order
   std::optional<FileRecord> vocabulary;
   DenseTransform dense_transform = DenseTransform::Raw;
-  std::vector<double> dense_mean;  // Standard: dense_dim moments of the train rows after the logarithm; else none
+  std::vector<double> dense_mean;  // Standard (after the logarithm), Zscore: dense_dim moments of the train rows
   std::vector<double> dense_std;
+  double negative_rate = 1;  // share of the train rows of label 0 that were kept
 
   /** Value of a setting; null if there is none of this name. */
   const std::string* setting(std::string_view name) const;
@@ -132,7 +140,9 @@ struct Conversion {
                       Field{"settings", &Conversion::settings, "every option of the tool"},
                       Field{"dense_transform", &Conversion::dense_transform, "how dense values were made"},
                       Field{"dense_mean", &Conversion::dense_mean, "moments of the train rows"},
-                      Field{"dense_std", &Conversion::dense_std, "moments of the train rows", above(0)});
+                      Field{"dense_std", &Conversion::dense_std, "moments of the train rows", above(0)},
+                      Field{"negative_rate", &Conversion::negative_rate,
+                            "share of the train rows of label 0 that were kept", above(0), at_most(1)});
   }
   friend bool operator==(const Conversion&, const Conversion&) = default;
 };

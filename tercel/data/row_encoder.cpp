@@ -15,6 +15,13 @@ namespace {
 
 constexpr double kMost = std::numeric_limits<float>::max();
 
+/** ln(1 + max(x, 0)), of integers in f32 as readers of HugeCTR's integer files compute it, so that those can hold it.
+ */
+float log_of_dense(double value) {
+  const bool is_integer = value == std::floor(value) && value <= std::numeric_limits<int32_t>::max();
+  return value > 0 && is_integer ? std::log(static_cast<float>(value) + 1.0F) : static_cast<float>(log_of_count(value));
+}
+
 }  // namespace
 
 double log_of_count(double value) { return value > 0 ? std::log1p(value) : 0; }  // 0 for NaN, a missing value
@@ -42,6 +49,7 @@ RowEncoder::RowEncoder(DenseEncoding dense, Vocabulary vocabulary, std::vector<i
   TERCEL_CHECK(dense_.std.size() == dense_.mean.size(), ValueError,
                "RowEncoder: expected as many deviations as means, found ", dense_.std.size(), " and ",
                dense_.mean.size());
+  dense_.preparation.resize(dense_.mean.size());
   hash_buckets_.resize(static_cast<size_t>(vocabulary_.num_fields()));
   int64_t first = 0;
   for (int64_t slot = 0; slot < vocabulary_.num_fields(); ++slot) {
@@ -67,19 +75,21 @@ int64_t RowEncoder::key_of(size_t slot, std::string_view text) const {
 
 void RowEncoder::encode_dense(const TextRows& rows, EncodedRows& out) const {
   const auto dim = static_cast<size_t>(dense_dim_);
+  // The moments come from a file: the result must fit a float.
+  const auto standardised = [&](double value, size_t d) {
+    return static_cast<float>(std::clamp((value - dense_.mean[d]) / dense_.std[d], -kMost, kMost));
+  };
   out.dense.resize(static_cast<size_t>(rows.rows) * dim);
   for (size_t d = 0; d < dim; ++d) {
+    const DensePreparation& prepared = dense_.preparation[d];
     for (size_t r = 0; r < rows.dense[d].size(); ++r) {
-      const double value = rows.dense[d][r];
+      const double value = prepared(rows.dense[d][r]);
       float* const place = &out.dense[r * dim + d];
       switch (dense_.transform) {
-        case DenseTransform::Raw: *place = std::isnan(value) ? 0.0F : static_cast<float>(value); break;
-        case DenseTransform::Log: *place = static_cast<float>(log_of_count(value)); break;
-        case DenseTransform::Standard:
-          // The moments come from a file: the result must fit a float.
-          *place =
-              static_cast<float>(std::clamp((log_of_count(value) - dense_.mean[d]) / dense_.std[d], -kMost, kMost));
-          break;
+        case DenseTransform::Raw: *place = static_cast<float>(value); break;
+        case DenseTransform::Log: *place = log_of_dense(value); break;
+        case DenseTransform::Standard: *place = standardised(log_of_count(value), d); break;
+        case DenseTransform::Zscore: *place = standardised(value, d); break;
       }
     }
   }
@@ -146,9 +156,9 @@ RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion, 
   }
   TERCEL_CHECK(static_cast<int64_t>(format.dense.size()) == schema.dense_dim, DataError, path, ": expected ",
                schema.dense_dim, " dense values as in the dataset, found ", format.dense.size(), " in its conversion");
-  DenseEncoding dense{conversion.dense_transform, conversion.dense_mean, conversion.dense_std};
+  DenseEncoding dense{conversion.dense_transform, conversion.dense_mean, conversion.dense_std, format.preparation};
   const auto dim = static_cast<size_t>(schema.dense_dim);
-  if (conversion.dense_transform != DenseTransform::Standard) {
+  if (!has_moments(conversion.dense_transform)) {
     dense.mean.assign(dim, 0);
     dense.std.assign(dim, 1);
   }

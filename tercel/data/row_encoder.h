@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tercel/data/dataset.h"
+#include "tercel/data/text_format.h"
 #include "tercel/data/text_table.h"
 #include "tercel/data/vocabulary.h"
 #include "tercel/util/export.h"
@@ -18,7 +19,8 @@ namespace tercel::data {
 /** Parameters of the transform of dense values. */
 struct DenseEncoding {
   DenseTransform transform = DenseTransform::Raw;
-  std::vector<double> mean, std;  // one per dense value; only Standard uses them, for ln(1 + max(x, 0))
+  std::vector<double> mean, std;                   // one per dense value; those without moments do not use them
+  std::vector<DensePreparation> preparation = {};  // one per dense value; none: a missing one is 0
 };
 
 /** ln(1 + max(x, 0)), the first step of Log and Standard. */
@@ -52,7 +54,7 @@ class TERCEL_API RowEncoder {
   int64_t size(int64_t slot) const;
 
   /**
-   * Dense values and keys of rows. A missing number is taken as 0 before the transform. A category that the vocabulary
+   * Dense values and keys of rows. Numbers are prepared, then transformed. A category that the vocabulary
    * does not know gets the first key of its slot, a missing one the key of the empty text.
    */
   void encode(const TextRows& rows, EncodedRows& out) const;

@@ -60,6 +60,7 @@ class TableParser final : public RowParser {
       add_label(0, {}, rows);
     for (size_t i = 0; i < dense_.size(); ++i) rows.dense[i].push_back(read_dense(record, columns[dense_[i]], i));
     for (size_t f = 0; f < fields_.size(); ++f) {
+      if (fields_[f] == kNoColumn) continue;  // a combination, which follows from the others
       if (plain_[f]) {
         const std::string_view text = columns[fields_[f]];
         rows.fields[f].values.push_back(is_missing(text) ? std::string_view() : kept(record, text, rows));
@@ -85,6 +86,7 @@ class TableParser final : public RowParser {
   double read_dense(const RecordReader& record, std::string_view text, size_t i) const;
   void read_field(const RecordReader& record, size_t f, TextRows& rows) const;
   void read_value(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const;
+  std::string_view hex_value(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const;
   int32_t read_list(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const;
   void read_time(const RecordReader& record, std::string_view text, TextRows& rows) const;
   Timestamp time_of(const RecordReader& record, size_t column, std::string_view label, std::string_view text) const;
@@ -120,8 +122,9 @@ void TableParser::bind_columns(Place place) {
   for (const std::string& name : format_.dense) dense_.push_back(place(name));
   plain_.clear();
   for (const TextField& field : format_.fields) {
-    fields_.push_back(place(field.column));
-    plain_.push_back(!field.is_list && !field.weighted && field.part == TimePart::None ? 1 : 0);
+    fields_.push_back(field.parents.empty() ? place(field.column) : kNoColumn);
+    plain_.push_back(!field.is_list && !field.weighted && field.part == TimePart::None && field.hex_modulo == 0 ? 1
+                                                                                                                : 0);
   }
   time_ = format_.time_column.empty() ? kNoColumn : place(format_.time_column);
 }
@@ -199,7 +202,18 @@ void TableParser::read_field(const RecordReader& record, size_t f, TextRows& row
 void TableParser::read_value(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const {
   const TextField& field = format_.fields[f];
   if (field.weighted) rows.fields[f].weights.push_back(take_weight(record, fields_[f], field.name, text));
-  rows.fields[f].values.push_back(kept(record, text, rows));
+  rows.fields[f].values.push_back(field.hex_modulo > 0 && !text.empty() ? hex_value(record, f, text, rows)
+                                                                        : kept(record, text, rows));
+}
+
+/** The number mod hex_modulo in decimal digits. */
+std::string_view TableParser::hex_value(const RecordReader& record, size_t f, std::string_view text,
+                                        TextRows& rows) const {
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || stop != text.data() + text.size())
+    record.fail(fields_[f], format_.fields[f].name, "a hexadecimal number of at most 16 digits", quoted_text(text));
+  return rows.texts.emplace_back(std::to_string(value % static_cast<uint64_t>(format_.fields[f].hex_modulo)));
 }
 
 int32_t TableParser::read_list(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const {

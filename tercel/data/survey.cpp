@@ -17,9 +17,10 @@ constexpr size_t kShownLabels = 10;
 
 }  // namespace
 
-double RunningMoments::std() const {
+double RunningMoments::std(bool of_sample) const {
+  const int64_t divisor = of_sample ? count - 1 : count;
   // A constant becomes 0, also if rounding errors give it a tiny variance.
-  const double std = count > 0 ? std::sqrt(squares / static_cast<double>(count)) : 0;
+  const double std = divisor > 0 ? std::sqrt(squares / static_cast<double>(divisor)) : 0;
   return std > 1e-9 ? std : 1;
 }
 
@@ -68,8 +69,9 @@ void LabelSurvey::fail(const std::string& name, size_t condition) const {
                           nearest.empty() ? "" : str_cat({"; did you mean '", printable(nearest), "'?"})});
 }
 
-Survey::Survey(const TextFormat& format, bool statistics)
+Survey::Survey(const TextFormat& format, DenseTransform transform, bool statistics)
     : format_(format),
+      transform_(transform),
       statistics_(statistics),
       fields_(format.fields.size()),
       moments_(format.dense.size()),
@@ -101,8 +103,12 @@ void Survey::add_field(size_t f, const SurveyBlock& block) {
 }
 
 void Survey::add_dense(size_t d, const SurveyBlock& block) {
-  for (size_t row = 0; row < block.is_train->size(); ++row)
-    if ((*block.is_train)[row] != 0) moments_[d].add(log_of_count(block.rows->dense[d][row]));
+  const DensePreparation& prepared = format_.preparation[d];
+  for (size_t row = 0; row < block.is_train->size(); ++row) {
+    if ((*block.is_train)[row] == 0) continue;
+    const double value = prepared(block.rows->dense[d][row]);
+    moments_[d].add(transform_ == DenseTransform::Standard ? log_of_count(value) : value);
+  }
 }
 
 void Survey::add(Span<SurveyBlock> blocks) {

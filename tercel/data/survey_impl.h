@@ -25,7 +25,8 @@ struct RunningMoments {
     mean += before / static_cast<double>(count);
     squares += before * (value - mean);
   }
-  double std() const;
+  /** Of a population, or as estimated from a sample, which divides by n - 1; 1 for a constant. */
+  double std(bool of_sample) const;
 };
 
 /** Labels that are texts or comparisons: whether each that means 1 occurs. */
@@ -70,8 +71,8 @@ struct FieldCounts {
 
 class Survey {
  public:
-  /** Without statistics, only labels and lengths of lists are looked at. */
-  Survey(const TextFormat& format, bool statistics);
+  /** Without statistics, only labels and lengths of lists are looked at. Moments are those that the transform needs. */
+  Survey(const TextFormat& format, DenseTransform transform, bool statistics);
 
   /** Adds rows in order; columns go to several threads, so the result does not depend on their number. */
   void add(Span<SurveyBlock> blocks);
@@ -86,6 +87,7 @@ class Survey {
   void add_dense(size_t d, const SurveyBlock& block);
 
   const TextFormat& format_;
+  DenseTransform transform_;
   bool statistics_;
   std::vector<size_t> order_;  // of the columns, in which threads take them: fields, then dense values
   std::vector<FieldCounts> fields_;

@@ -1,6 +1,8 @@
 #include "tercel/data/text_format.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -107,6 +109,72 @@ std::vector<TextField> part_fields(const std::vector<std::string>& texts) {
   return fields;
 }
 
+/** ConfigError unless the texts are combinations of plain fields; adds them before the others. */
+void add_crosses(TextFormat& format, const std::vector<std::string>& crosses, std::string_view owner) {
+  Names names;
+  for (const TextField& field : format.fields) names.push_back(field.name);
+  std::vector<TextField> combined;
+  for (const std::string& text : crosses) {
+    TextField cross;
+    for (size_t start = 0; start <= text.size();) {
+      // Names of columns may have a '+': the longest one counts.
+      size_t length = 0, parent = 0;
+      for (size_t f = 0; f < names.size(); ++f) {
+        const std::string_view rest = std::string_view(text).substr(start);
+        const bool fits =
+            rest.starts_with(names[f]) && (rest.size() == names[f].size() || rest[names[f].size()] == '+');
+        if (fits && names[f].size() >= length) length = names[f].size(), parent = f;
+      }
+      if (length == 0) fail_column(owner, "cross", text.substr(start, text.find('+', start) - start), names);
+      TERCEL_CHECK(
+          std::find(cross.parents.begin(), cross.parents.end(), parent + crosses.size()) == cross.parents.end(),
+          ConfigError, "[", owner, "] option 'cross': expected different columns, found '", printable(text), "'");
+      TERCEL_CHECK(!format.fields[parent].is_list && !format.fields[parent].weighted, ConfigError, "[", owner,
+                   "] option 'cross': expected columns of one value a row, found '", printable(names[parent]), "'");
+      cross.name += (cross.name.empty() ? "" : "_") + std::string(names[parent]);
+      cross.parents.push_back(parent + crosses.size());
+      start += length + 1;
+    }
+    TERCEL_CHECK(cross.parents.size() > 1, ConfigError, "[", owner,
+                 "] option 'cross': expected columns with '+' between them, found '", printable(text), "'");
+    cross.column = cross.name;
+    const auto is_same = [&](const TextField& other) { return other.name == cross.name; };
+    TERCEL_CHECK(std::none_of(format.fields.begin(), format.fields.end(), is_same) &&
+                     std::none_of(combined.begin(), combined.end(), is_same),
+                 ConfigError, "[", owner, "] option 'cross': expected fields of different names, found two named '",
+                 printable(cross.name), "'");
+    combined.push_back(std::move(cross));
+  }
+  format.fields.insert(format.fields.begin(), std::make_move_iterator(combined.begin()),
+                       std::make_move_iterator(combined.end()));
+}
+
+void prepare_dense(TextFormat& format, const TableOptions& options, std::string_view owner) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Names names(format.dense_names.begin(), format.dense_names.end());
+  const std::vector<double> fill = values_by_column(options.fill_missing, names, 0, owner, "fill_missing"),
+                            least = values_by_column(options.clip_min, names, -kInfinity, owner, "clip_min"),
+                            most = values_by_column(options.clip_max, names, kInfinity, owner, "clip_max");
+  for (size_t d = 0; d < names.size(); ++d) {
+    TERCEL_CHECK(least[d] <= most[d], ConfigError, "[", owner,
+                 "] options 'clip_min' and 'clip_max': expected a smaller and a larger number for column '",
+                 printable(names[d]), "', found ", least[d], " and ", most[d]);
+    format.preparation.push_back({fill[d], least[d], most[d]});
+  }
+}
+
+/** What the options of tables say about dense columns and fields. */
+void set_table_options(TextFormat& format, const TableOptions& options, const std::vector<std::string>& max_hotness,
+                       std::string_view owner) {
+  prepare_dense(format, options, owner);
+  Names names;
+  for (const TextField& field : format.fields) names.push_back(field.name);
+  const std::vector<int64_t> modulo = numbers_by_column(options.hex_modulo, names, 0, 1, owner, "hex_modulo");
+  for (size_t f = 0; f < names.size(); ++f) format.fields[f].hex_modulo = modulo[f];
+  add_crosses(format, options.cross, owner);
+  set_field_options(format, options, max_hotness, owner);
+}
+
 void check_sparse(const LibsvmOptions& options, std::string_view owner) {
   check_options(options, owner);
   check_labels(options.positive, options.negative, owner);
@@ -174,6 +242,29 @@ void set_field_options(TextFormat& format, const ConvertOptions& options, const 
   }
 }
 
+CriteoOptions criteo_recipe(CriteoRecipe recipe) {
+  CriteoOptions options;
+  options.recipe = recipe;
+  switch (recipe) {
+    case CriteoRecipe::None: break;
+    case CriteoRecipe::Nvtabular:
+      options.min_count = {"6"};
+      options.fill_missing = {"0"};
+      options.clip_min = {"0"};
+      options.dense_transform = DenseTransform::Zscore;
+      options.cross = {"C1+C2", "C3+C4"};
+      options.test_every = 10;
+      options.valid_every = 9;
+      break;
+    case CriteoRecipe::Dlrm:
+      options.min_count = {"1"};
+      options.hex_modulo = {"10000000"};
+      options.dense_transform = DenseTransform::Log;
+      break;
+  }
+  return options;
+}
+
 TextFormat criteo_format(const CriteoOptions& options) {
   check_options(options, "criteo");
   constexpr int64_t kDense = 13, kCategorical = 26;
@@ -191,7 +282,7 @@ TextFormat criteo_format(const CriteoOptions& options) {
     field.name = str_cat({"C", i + 1});
     format.fields.push_back(std::move(field));
   }
-  set_field_options(format, options, {}, "criteo");
+  set_table_options(format, options, {}, "criteo");
   return format;
 }
 
@@ -233,7 +324,7 @@ TextFormat csv_format(const CsvOptions& options) {
                  printable(field.name), "'");
     format.fields.push_back(std::move(field));
   }
-  set_field_options(format, options, options.max_hotness, "csv");
+  set_table_options(format, options, options.max_hotness, "csv");
   return format;
 }
 

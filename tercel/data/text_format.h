@@ -1,7 +1,10 @@
 // Format of rows in a text file: the dialect, and the meaning of the columns.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +41,18 @@ struct TextField {
   int64_t max_hotness = 0;  // values of a list beyond it are left out; 0: none
   TimePart part = TimePart::None;
   int64_t min_count = 1;
-  int64_t hash_buckets = 0;  // 0: keys are a vocabulary's
+  int64_t hash_buckets = 0;     // 0: keys are a vocabulary's
+  int64_t hex_modulo = 0;       // values are hexadecimal numbers mod this; 0: texts
+  std::vector<size_t> parents;  // the fields that this one is a combination of; none: it has a column
+};
+
+/** What is done with a number before its transform. */
+struct DensePreparation {
+  double fill = 0;  // in place of a missing one
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
+
+  /** NaN means missing. */
+  double operator()(double value) const { return std::clamp(std::isnan(value) ? fill : value, min, max); }
 };
 
 /** Complete description of a text with one row per record. */
@@ -58,8 +72,9 @@ struct TextFormat {
   std::vector<std::string> negative;  // labels that are 0; none: all that are not positive
   std::vector<std::string> missing;   // texts that count as missing, in addition to the empty one
   std::vector<std::string> dense;     // names of the columns
-  std::vector<TextField> fields;
-  bool find_fields = false;  // libffm: the fields are those that the files have
+  std::vector<DensePreparation> preparation;  // of each dense column
+  std::vector<TextField> fields;              // combinations come first
+  bool find_fields = false;                   // libffm: the fields are those that the files have
   FeatureValues values = FeatureValues::Auto;
   std::string time_column;  // empty: none
   TimeUnit time_unit = TimeUnit::Seconds;

@@ -27,7 +27,7 @@ struct TextRows {
   std::vector<TextValues> fields;
   std::vector<double> times;      // none where the format has no time column
   int64_t cut = 0;                // values beyond the longest list allowed, which are left out
-  std::deque<std::string> texts;  // what views into records with quotes refer to
+  std::deque<std::string> texts;  // what views into records with quotes, and others that are no part of it, refer to
 };
 
 }  // namespace tercel::data

@@ -61,6 +61,35 @@ void clear(const TextFormat& format, TextRows& rows) {
   rows.texts.clear();
 }
 
+/** The values of fields that are combinations: texts with a byte 0 between them, none where one is missing. */
+void combine(const TextFormat& format, TextRows& rows) {
+  for (size_t f = 0; f < format.fields.size(); ++f) {
+    const std::vector<size_t>& parents = format.fields[f].parents;
+    if (parents.empty()) continue;
+    const auto count = static_cast<size_t>(rows.rows);
+    // One text for all rows, which must not move while views into it are made.
+    size_t bytes = parents.size() * count;
+    for (const size_t parent : parents)
+      for (const std::string_view value : rows.fields[parent].values) bytes += value.size();
+    std::string& all = rows.texts.emplace_back();
+    all.reserve(bytes);
+    std::vector<std::string_view>& values = rows.fields[f].values;
+    for (size_t row = 0; row < count; ++row) {
+      const auto is_missing = [&](size_t parent) { return rows.fields[parent].values[row].empty(); };
+      if (std::any_of(parents.begin(), parents.end(), is_missing)) {
+        values.emplace_back();
+        continue;
+      }
+      const size_t begin = all.size();
+      for (const size_t parent : parents) {
+        if (all.size() != begin) all += '\0';
+        all += rows.fields[parent].values[row];
+      }
+      values.push_back(std::string_view(all).substr(begin));
+    }
+  }
+}
+
 }  // namespace
 
 struct TextTable::State {
@@ -213,6 +242,7 @@ void TextTable::parse(const TextBlock& block, TextRows& rows) const {
   if (block.has_header) records.next();
   const std::unique_ptr<RowParser> parser = block.parser->clone();
   while (records.next()) parser->parse(records, rows);
+  combine(format, rows);
 }
 
 bool TextTable::has_label() const { return state_->parser && state_->parser->has_label(); }

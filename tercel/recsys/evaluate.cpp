@@ -1,6 +1,13 @@
 #include "tercel/recsys/evaluate.h"
 
+#include <cmath>
+#include <utility>
+
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/recsys/metrics/head_metrics.h"
+#include "tercel/recsys/metrics/values_impl.h"
 
 namespace tercel::recsys {
 
@@ -15,24 +22,47 @@ data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& co
   return options;
 }
 
-MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer) {
+double sampling_shift(const data::DataIdentity& trained_on) { return std::log(trained_on.negative_rate); }
+
+double sampling_shift(const data::DataIdentity& trained_on, const data::Dataset& dataset, data::PartName part) {
+  const bool is_sampled = part == data::PartName::Train && dataset.conversion;
+  return sampling_shift(trained_on) - (is_sampled ? std::log(dataset.conversion->negative_rate) : 0);
+}
+
+std::vector<Tensor> shifted(std::vector<Tensor> logits, double logit_shift) {
+  if (logit_shift == 0) return logits;
+  for (Tensor& one : logits) one = add(to(one, kFloat32), logit_shift);
+  return logits;
+}
+
+MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer, double logit_shift,
+                      RankingMetrics* ranking) {
   HeadMetrics metrics(model.graph().heads);
   data::Batch batch;
   Model::Result result;
   int64_t rows = 0;
   while (reader.next(batch)) {
     model.forward(batch, /*training=*/false, /*step=*/0, result);
-    metrics.add(result.logits, batch.labels);
+    metrics.add(shifted(result.logits, logit_shift), batch.labels);
+    if (ranking != nullptr) {  // a shift does not change the order
+      const Head& head = model.graph().heads.front();
+      const Tensor scores = to(result.logits.front(), kFloat32).contiguous();
+      const Tensor labels = to(batch.labels.narrow(1, head.first_label, 1), kFloat32).contiguous();
+      ranking->add(values_of(scores), values_of(labels));
+    }
     rows += batch.rows;
     if (!observer(rows)) return {};
   }
-  return metrics.values();
+  MetricValues values = metrics.values();
+  if (ranking != nullptr)
+    for (auto& value : ranking->values()) values.push_back(std::move(value));
+  return values;
 }
 
 MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
-                      RowObserver observer) {
+                      RowObserver observer, double logit_shift) {
   data::BatchReader reader(dataset, part, evaluation_reading(model, config));
-  return evaluate(model, reader, observer);
+  return evaluate(model, reader, observer, logit_shift);
 }
 
 }  // namespace tercel::recsys

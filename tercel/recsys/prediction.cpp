@@ -128,17 +128,17 @@ std::string check_dataset_fits(const data::DataIdentity& trained_on, const data:
   return data::compare_moments(trained_on, identity);
 }
 
-Tensor predict(Model& model, const data::Batch& batch) {
+Tensor predict(Model& model, const data::Batch& batch, double logit_shift) {
   const NoGradGuard guard;
-  const std::vector<Tensor> logits = model.forward(batch).logits;
+  const std::vector<Tensor> logits = shifted(model.forward(batch).logits, logit_shift);
   return sigmoid(logits.size() == 1 ? logits[0] : cat(logits, 1)).contiguous();
 }
 
-int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink) {
+int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, double logit_shift) {
   data::Batch batch;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    sink(values_of(to(predict(model, batch), kFloat32)));
+    sink(values_of(to(predict(model, batch, logit_shift), kFloat32)));
     rows += batch.rows;
   }
   return rows;
@@ -149,7 +149,7 @@ int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName
   data::ReaderOptions reading = evaluation_reading(model.model, model.config);
   reading.on_bad_record = data::OnBadRecord::Fail;  // every row has its probability
   data::BatchReader reader(dataset, part, reading);
-  return predict(model.model, reader, sink);
+  return predict(model.model, reader, sink, sampling_shift(model.data, dataset, part));
 }
 
 int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {
@@ -158,17 +158,18 @@ int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, 
       data::load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
   data::EncodedText text(encoder, data::text_format_of(*dataset.conversion), std::move(sources),
                          data::LabelColumn::Optional);
+  const double shift = sampling_shift(model.data);
   data::EncodedRows rows;
   int64_t total = 0;
   while (text.read(model.config.solver.batchsize_eval, rows)) {
-    sink(values_of(to(predict(model.model, batch_of(model.model, rows)), kFloat32)));
+    sink(values_of(to(predict(model.model, batch_of(model.model, rows), shift), kFloat32)));
     total += rows.rows;
   }
   return total;
 }
 
-Tensor predict(Model& model, Span<data::ArrayInput> inputs) {
-  const Tensor all = predict(model, model.make_batch(inputs));
+Tensor predict(Model& model, Span<data::ArrayInput> inputs, double logit_shift) {
+  const Tensor all = predict(model, model.make_batch(inputs), logit_shift);
   return all.size(1) == 1 ? all.select(1, 0) : all;
 }
 

@@ -52,24 +52,27 @@ TERCEL_API std::string check_dataset_fits(const data::DataIdentity& trained_on, 
  */
 TERCEL_API data::Dataset text_description(const std::string& path);
 
-/** Probabilities [B, heads] of a batch's rows. */
-TERCEL_API Tensor predict(Model& model, const data::Batch& batch);
+/** Probabilities [B, heads] of a batch's rows. `logit_shift` is that of sampling_shift(), here and below. */
+TERCEL_API Tensor predict(Model& model, const data::Batch& batch, double logit_shift = 0);
 
 /**
  * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass:
  * Model::make_batch() has names, shapes and errors.
  */
-TERCEL_API Tensor predict(Model& model, Span<data::ArrayInput> inputs);
+TERCEL_API Tensor predict(Model& model, Span<data::ArrayInput> inputs, double logit_shift = 0);
 
 /** Receives the click probabilities of consecutive rows [rows, heads], those of a row together. */
 using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;
 
 /** Probabilities for the rows that a reader delivers from its position on; returns their number. */
-TERCEL_API int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink);
-/** The same for the rows of a part, in order; DataError as check_dataset_fits(). */
+TERCEL_API int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, double logit_shift = 0);
+/** The same for the rows of a part, in order, with their sampling_shift(); DataError as check_dataset_fits(). */
 TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink);
 
-/** The same for raw text in the format of the model's training data, with or without the label's column. */
+/**
+ * The same for raw text in the format of the model's training data, with or without the label's column, whose rows are
+ * all there are.
+ */
 TERCEL_API int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink);
 
 }  // namespace tercel::recsys

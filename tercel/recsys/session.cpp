@@ -342,7 +342,7 @@ MetricValues Session::evaluate(RowObserver observer) {
     ~Rewound() { reader.rewind(); }
   };
   const Rewound rewound{*test_reader_};
-  return recsys::evaluate(model_, *test_reader_, observer);
+  return recsys::evaluate(model_, *test_reader_, observer, sampling_shift(identity_.data));
 }
 
 void Session::check_finite() { check_finite("check_finite"); }

@@ -26,7 +26,7 @@ TEST(DataIdentity, HasWhatTheDescriptionHas) {
       R"({"schema":{"label_dim":1,"label_names":[],"dense_dim":0,"dense_names":[],"slots":[)"
       R"({"name":"a","size":3,"first_key":0,"hotness":1,"weighted":false},)"
       R"({"name":"b","size":4,"first_key":3,"hotness":2,"weighted":false}],"columns":[]},)"
-      R"("vocabulary":"00000000000000dd","dense_transform":"","dense_mean":[],"dense_std":[],"parts":[{"part":"train","files":[)"
+      R"("vocabulary":"00000000000000dd","dense_transform":"","dense_mean":[],"dense_std":[],"negative_rate":1.0,"parts":[{"part":"train","files":[)"
       R"({"path":"train/0","bytes":100,"rows":10,"checksum":"00000000000000aa"},)"
       R"({"path":"train/1","bytes":50,"rows":5,"checksum":"00000000000000bb"}]},{"part":"test","files":[)"
       R"({"path":"test/0","bytes":50,"rows":5,"checksum":"00000000000000cc"}]}]})");

@@ -15,12 +15,12 @@ from tercel.data.converting import convert
 from tercel.data.dataset import Column, DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
 from tercel.data.making import (
     ConvertResult, FieldSummary, GenerateResult, convert_criteo, convert_csv, convert_dataset, convert_libffm,
-    convert_libsvm, convert_like, generate, verify_dataset)
+    convert_libsvm, convert_like, convert_movielens, generate, verify_dataset)
 
 _arrow_libraries.find()
 del _arrow_libraries
 
 __all__ = ["ArrayDataset", "ArrowDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
            "FieldSummary", "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert", "convert_criteo",
-           "convert_csv", "convert_dataset", "convert_libffm", "convert_libsvm", "convert_like", "generate",
-           "open_dataset", "open_files", "verify_dataset"]
+           "convert_csv", "convert_dataset", "convert_libffm", "convert_libsvm", "convert_like",
+           "convert_movielens", "generate", "open_dataset", "open_files", "verify_dataset"]

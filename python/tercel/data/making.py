@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tercel._C import (_ConvertDatasetOptions, _CriteoOptions, _CsvOptions, _GenerateOptions, _LibffmOptions,
-                           _LibsvmOptions, _LikeOptions, _VerifyOptions)
+                           _LibsvmOptions, _LikeOptions, _MovielensOptions, _VerifyOptions)
 
 __all__ = ["ConvertResult", "FieldSummary", "GenerateResult", "convert_criteo", "convert_csv", "convert_dataset",
-           "convert_libffm", "convert_libsvm", "convert_like", "generate", "verify_dataset"]
+           "convert_libffm", "convert_libsvm", "convert_like", "convert_movielens", "generate", "verify_dataset"]
 
 Progress = Optional[Callable[[int, int], Any]]
 
@@ -48,13 +48,14 @@ class FieldSummary:
 @dataclass(frozen=True)
 class ConvertResult(GenerateResult):
     """
-    The same, with validation rows, what became of each field's categories (nothing where a vocabulary was given), and the
-    number of values that lists had beyond max_hotness.
+    The same, with validation rows, what became of each field's categories (nothing where a vocabulary was given), the
+    number of values that lists had beyond max_hotness, and of train rows that negative_rate left out.
     """
 
     valid_clicks: int
     fields: Tuple[FieldSummary, ...]
     cut_values: int
+    left_out_negatives: int
 
     @property
     def categories_seen(self) -> Tuple[int, ...]:
@@ -87,6 +88,11 @@ def _by_column(value: Any) -> Any:
     return str(operator.index(value)) if hasattr(type(value), "__index__") and not isinstance(value, bool) else value
 
 
+def _number_by_column(value: Any) -> Any:
+    """The same for any numbers: 0.5, {"price": 0.5}."""
+    return repr(float(value)) if isinstance(value, float) else _by_column(value)
+
+
 def _bound(value: Any) -> Any:
     """A row or a time as text; datetimes without a zone are in UTC."""
     if isinstance(value, date):
@@ -98,9 +104,12 @@ def _bound(value: Any) -> Any:
 
 def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
     texts = {name: value for name, value in options.items() if value is not None}
-    for name in ("min_count", "hash_buckets", "max_hotness"):
+    for name in ("min_count", "hash_buckets", "max_hotness", "hex_modulo"):
         if name in texts:
             texts[name] = _by_column(texts[name])
+    for name in ("fill_missing", "clip_min", "clip_max"):
+        if name in texts:
+            texts[name] = _number_by_column(texts[name])
     for name in ("test_from", "valid_from"):
         if name in texts:
             texts[name] = _bound(texts[name])
@@ -111,8 +120,9 @@ def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _result(made: Tuple[Any, ...]) -> ConvertResult:
-    of, train, valid, test, fields, cut = made
-    return ConvertResult(Dataset._wrap(of), train, test, valid, tuple(FieldSummary(*field) for field in fields), cut)
+    of, train, valid, test, fields, cut, left_out = made
+    return ConvertResult(Dataset._wrap(of), train, test, valid, tuple(FieldSummary(*field) for field in fields), cut,
+                         left_out)
 
 
 def _convert(work: Callable[..., Any], sources: Any, target: Tuple[Any, ...],
@@ -139,7 +149,7 @@ def convert_criteo(sources: Any, folder: Any, *, replace: bool = False, progress
                    format: str = "norm", **options: "Unpack[_CriteoOptions]") -> ConvertResult:
     """
     Converts Criteo's click logs, rows of a label, 13 integers and 26 categories, separated by tabs, as convert_csv()
-    does: `tercel convert criteo` on the command line.
+    does: `tercel convert criteo` on the command line. `recipe` sets the defaults of the other options.
     """
     return _convert(_C._convert_criteo, sources, _target(folder, format, replace, progress), options)
 
@@ -208,3 +218,19 @@ def convert_like(like: Any, sources: Any, folder: Any, *, replace: bool = False,
 
 def _like(path: Any) -> Dataset:
     return Dataset._wrap(_C._text_description(path))
+
+
+@takes_options("movielens", "format.")
+def convert_movielens(sources: Any, folder: Any, *, replace: bool = False,
+                      progress: Optional[Callable[[float], Any]] = None,
+                      format: str = "norm", **options: "Unpack[_MovielensOptions]") -> GenerateResult:
+    """
+    Converts MovieLens' ratings (ratings.csv, u.data, ratings.dat) to a dataset of users and items, with items that users
+    have not rated as negatives, which appears in the folder when it is complete: `tercel convert movielens` on the
+    command line. `sources` is a path or an iterable of paths. progress(share) is called now and then with a number from
+    0 to 1; its exceptions, and Ctrl-C, end the work, and nothing is left. ConfigError for invalid options, DataError that
+    names file and line for invalid text.
+    """
+    of, train, test = _C._convert_movielens(paths_of(sources, "sources"), *_target(folder, format, replace, progress),
+                                            options)
+    return GenerateResult(Dataset._wrap(of), train, test)
