@@ -223,6 +223,8 @@ def new(self, *args, **kwargs):
     """A tensor made by the constructor of this dtype's legacy tensor type."""
     if self.is_sparse:
         from tercel._sparse import sparse_coo_tensor
+        if not args or all(isinstance(size, int) for size in args):  # the sizes of a tensor without entries
+            args = (tuple(args) or (0,),)
         return sparse_coo_tensor(*args, dtype=self.dtype, **kwargs)
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
