@@ -10,6 +10,7 @@ from typing import Any, Optional
 from tercel import _C
 from tercel._C._sparse import (addmm as addmm, log_softmax as log_softmax, mm as mm, sampled_addmm as sampled_addmm,
                                softmax as softmax, sum as sum)
+from tercel.sparse import tensorflow as tensorflow
 
 __all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm",
            "sampled_addmm", "softmax", "spdiags", "sum", "to_scipy"]

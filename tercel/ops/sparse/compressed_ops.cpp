@@ -171,6 +171,12 @@ Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index) {
                " out of range for tensor of size ", x.sizes(), " at dimension ", d);
   const int64_t i = index < 0 ? index + size : index;
   if (d < batch) return batch_of(x, i, d);
+  if (d >= batch + 2) {  // a dense dimension: values have nnz, and the sizes of blocks, in place of the matrix's two
+    DimVector sizes(x.sizes());
+    sizes.erase(sizes.begin() + d);
+    const Tensor chosen = select(compressed_values(x), d - 1 + (is_blocked(x.layout()) ? 2 : 0), i);
+    return compressed_of_values(x.layout(), parts.indices, parts.plain_indices, chosen, sizes);
+  }
   TERCEL_CHECK(batch == 0, RuntimeError,
                "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.");
   if (d != (by_rows(x.layout()) ? 0 : 1) || is_blocked(x.layout()) || d > 1)

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "tercel/ops/ops.h"
-#include "tercel/util/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/tensors.h"
 
-namespace tercel {
+namespace tercel::test {
 namespace {
-
-using Sizes = std::vector<int64_t>;
 
 tensorflow::SparseTensor sparse_of(std::initializer_list<std::pair<int64_t, int64_t>> entries) {
   std::vector<int64_t> indices;
@@ -98,4 +97,4 @@ TEST(TensorFlowSparse, RefusesPartsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tercel
+}  // namespace tercel::test
