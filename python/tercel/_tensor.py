@@ -223,6 +223,8 @@ def new(self, *args, **kwargs):
     """A tensor made by the constructor of this dtype's legacy tensor type."""
     if self.is_sparse:
         from tercel._sparse import sparse_coo_tensor
+        if not args or all(isinstance(size, int) for size in args):  # the sizes of a tensor without entries
+            args = (tuple(args) or (0,),)
         return sparse_coo_tensor(*args, dtype=self.dtype, **kwargs)
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
@@ -233,6 +235,20 @@ def resize_as_sparse_(self, the_template):
     if not (self.is_sparse and the_template.is_sparse):
         raise RuntimeError(f"resize_as_sparse_: self and src must be sparse, got {self.layout} and {the_template.layout}")
     return self.sparse_resize_(tuple(the_template.shape), the_template.sparse_dim(), the_template.dense_dim())
+
+
+@_method
+def smm(self, mat):
+    """tercel.smm()."""
+    from tercel._sparse import smm as product
+    return product(self, mat)
+
+
+@_method
+def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
+    """tercel.sspaddmm()."""
+    from tercel._sparse import sspaddmm as product
+    return product(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @_method

@@ -6,6 +6,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/overlap_checks_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/resize.h"
 #include "tercel/util/warning.h"
 
@@ -103,7 +104,7 @@ void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> argum
     const Overlap refused = first ? rule->first : rule->others;
     for (const Tensor& in : argument.tensors())
       for (const Tensor& to : out) {
-        if (!in.defined() || !to.defined()) continue;
+        if (!in.defined() || !to.defined() || has_sparse(in, to)) continue;
         if (refused == Overlap::Full) check_apart(std::string(op).c_str(), to, in);
         if (refused == Overlap::Partial) check_overlap(std::string(op).c_str(), to, in);
       }
@@ -131,6 +132,8 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
 }
 
 const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result) {
+  if (has_sparse(out, result)) [[unlikely]]
+    return sparse_put_out(op, out, result);
   check_out(op, out, result);
   return write_out(op, out, result);
 }

@@ -28,7 +28,11 @@ Tensor sparse_clone(const Tensor& x);
 Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy);
 const Tensor& sparse_copy_(const Tensor& x, const Tensor& source);
 const Tensor& sparse_zero_(const Tensor& x);
-Tensor sparse_empty_like(const Tensor& x, TensorOptions options);
+Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options, MemoryFormat format);
+/** Replaces what a sparse `out` holds by a result of the same layout; Note [Out variants]. */
+const Tensor& sparse_put_out(const char* op, const Tensor& out, const Tensor& result);
+/** x = result, which has x's sizes and layout. RuntimeError if its dtype cannot be cast to x's. */
+const Tensor& sparse_assign_(const char* op, const Tensor& x, const Tensor& result);
 
 // elementwise
 /** f applied to the values; NotImplementedError unless f(0) is 0. */

@@ -11,14 +11,14 @@ namespace tercel {
  * Concatenates tensors along a dimension; all other sizes must agree (RuntimeError). Dtypes are promoted; empty vectors
  * (of sizes [0]) are skipped.
  */
-TERCEL_OP_API(python, autocast_widest, layout_coo) Tensor cat(Span<Tensor> tensors, int64_t dim = 0);
+TERCEL_OP_API(python, autocast_widest, layout_sparse) Tensor cat(Span<Tensor> tensors, int64_t dim = 0);
 /** Writes to a tensor of the result's sizes, which shares no memory with the inputs; not recorded. */
 TERCEL_API const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t dim = 0);
 /** Aliases of cat(). */
-TERCEL_OP_API(python, out_apart, layout_coo) Tensor concat(Span<Tensor> tensors, int64_t dim = 0);
-TERCEL_OP_API(python, out_apart, layout_coo) Tensor concatenate(Span<Tensor> tensors, int64_t dim = 0);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor concat(Span<Tensor> tensors, int64_t dim = 0);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor concatenate(Span<Tensor> tensors, int64_t dim = 0);
 /** Concatenates tensors of equal sizes along a new dimension. */
-TERCEL_OP_API(python, out_apart, autocast_widest, layout_coo) Tensor stack(Span<Tensor> tensors, int64_t dim = 0);
+TERCEL_OP_API(python, out_apart, autocast_widest, layout_sparse) Tensor stack(Span<Tensor> tensors, int64_t dim = 0);
 /** Concatenates horizontally: along dimension 1; vectors and scalars along dimension 0. */
 TERCEL_OP_API(python, out_apart) Tensor hstack(Span<Tensor> tensors);
 /** Concatenates vertically: along dimension 0, after atleast_2d(). */
