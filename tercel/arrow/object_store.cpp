@@ -72,10 +72,9 @@ Status load_s3() {
   // Arrow would complain about a library that is not there; then S3 is in libarrow, or in nothing.
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library) ARROW_RETURN_NOT_OK(fs::LoadFileSystemFactories(name.c_str()));
-  // S3's library must be shut down before its static objects are destroyed; fs::EnsureFinalized() leaves it out.
+  // S3's library must be shut down before its static objects are destroyed.
   constexpr const char* kFinalize = "_ZN5arrow2fs17EnsureS3FinalizedEv";
   finalize_s3 = reinterpret_cast<FinalizeS3>(::dlsym(library ? library : RTLD_DEFAULT, kFinalize));
-  if (finalize_s3) std::atexit([] { static_cast<void>(finalize_s3()); });
   return Status::OK();
 }
 
@@ -118,6 +117,7 @@ std::string bucket_uri(std::string_view scheme, std::string_view bucket) {
 struct Stores {
   std::mutex mutex;
   bool loaded = false;
+  bool finalized_at_exit = false;
   std::map<std::string, std::shared_ptr<fs::FileSystem>> by_bucket;
 };
 
@@ -142,6 +142,9 @@ Result<Store> store_of(std::string_view url) {
   std::shared_ptr<fs::FileSystem>& found = all.by_bucket[uri];
   if (!found) {
     ARROW_ASSIGN_OR_RAISE(found, fs::FileSystemFromUri(uri));
+    // Registered behind the objects that the first file system made, and so called before they are destroyed.
+    if (finalize_s3 && scheme == "s3" && !std::exchange(all.finalized_at_exit, true))
+      std::atexit([] { static_cast<void>(finalize_s3()); });
   }
   std::string inside(path);
   while (inside.ends_with('/')) inside.pop_back();
