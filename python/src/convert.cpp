@@ -5,6 +5,7 @@
 
 #include "python/src/data.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/util/file.h"
 
 namespace tercel::python {
 

@@ -168,7 +168,7 @@ class RemoteFile final : public RandomAccessFile {
       ends_.push_back(end);
     else
       ends_[next_end_++ % kStreams] = end;
-    return offset == 0;
+    return false;
   }
 
   /** The piece that holds a byte; starts requests for what follows it, too. */
@@ -266,8 +266,11 @@ struct Stores {
 
 Stores& stores() {
   // Never destroyed: threads may still make requests while the program exits.
-  static auto* const stores = new Stores{
-      {}, {{"s3", make_arrow_store()}, {"gs", make_arrow_store()}, {"http", make_http_store()}, {"https", nullptr}}};
+  static auto* const stores = new Stores{{},
+                                         {{"s3", make_arrow_store()},
+                                          {"gs", make_arrow_store()},
+                                          {"http", make_http_store()},
+                                          {"https", make_http_store()}}};
   return *stores;
 }
 
@@ -276,7 +279,7 @@ std::shared_ptr<RemoteStore> store_of(const std::string& url) {
   const size_t split = url.find("://");
   const std::string scheme = url.substr(0, split), rest = url.substr(split + 3);
   const std::string host = rest.substr(0, rest.find_first_of("/?#"));
-  TERCEL_CHECK(!host.empty(), ConfigError, printable(url), ": expected a name after ", scheme, "://, found none");
+  TERCEL_CHECK(!rest.empty(), ConfigError, printable(url), ": expected a name after ", scheme, "://, found none");
   const bool is_web = scheme == "http" || scheme == "https";
   const bool is_known = is_web || scheme == "s3" || scheme == "gs";
   TERCEL_CHECK(!is_known || host.find('@') == std::string::npos, ConfigError, scheme, "://...@",
@@ -288,11 +291,12 @@ std::shared_ptr<RemoteStore> store_of(const std::string& url) {
                "?...: expected a URL without a query, such as a signature, since messages and descriptions quote it");
   Stores& all = stores();
   const std::lock_guard lock(all.mutex);
-  const auto found = all.by_scheme.find(scheme == "https" && !all.by_scheme["https"] ? "http" : scheme);
+  auto found = all.by_scheme.find(scheme);
+  if (found == all.by_scheme.end()) found = all.by_scheme.find("");
   std::string known;
   for (const auto& [name, store] : all.by_scheme) known += (known.empty() ? "" : ", ") + name + "://";
-  TERCEL_CHECK(found != all.by_scheme.end() && found->second, ConfigError, printable(url),
-               ": expected a path or a URL of ", known, ", found '", printable(scheme), "://'");
+  TERCEL_CHECK(found != all.by_scheme.end(), ConfigError, printable(url), ": expected a path or a URL of ", known,
+               ", found '", printable(scheme), "://'");
   return found->second;
 }
 

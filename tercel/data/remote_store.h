@@ -47,7 +47,7 @@ class TERCEL_API RemoteStore {
   virtual bool allows_threads() const { return true; }
 };
 
-/** Makes a store known for URLs "<scheme>://..."; replaces the one that was. */
+/** Makes a store known for URLs "<scheme>://...", "" for those of unknown schemes; replaces the one that was. */
 TERCEL_API void register_remote_store(const std::string& scheme, std::shared_ptr<RemoteStore> store);
 
 /**

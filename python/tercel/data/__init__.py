@@ -11,6 +11,7 @@ from tercel.data import _arrow_libraries
 from tercel.data.array_dataset import ArrayDataset
 from tercel.data.batch_reader import Batch, BatchReader, ReaderPosition, SparseBatch
 from tercel.data.dataset import Column, DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
+from tercel.data.filesystems import register_filesystem
 from tercel.data.making import (
     ConvertResult, FieldSummary, GenerateResult, convert_criteo, convert_csv, convert_dataset, convert_libffm,
     convert_libsvm, convert_like, generate, verify_dataset)
@@ -21,4 +22,4 @@ del _arrow_libraries
 __all__ = ["ArrayDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
            "FieldSummary", "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo",
            "convert_csv", "convert_dataset", "convert_libffm", "convert_libsvm", "convert_like", "generate",
-           "open_dataset", "open_files", "verify_dataset"]
+           "open_dataset", "open_files", "register_filesystem", "verify_dataset"]
