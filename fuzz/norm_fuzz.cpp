@@ -1,6 +1,5 @@
 // Any bytes are rows or a DataError, the same for every batch size and order of reading; valid rows are written as the
 // same bytes again. The first byte of the input selects the dataset description.
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,11 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "tercel/data/batch_reader.h"
+#include "fuzz/read_rows.h"
 #include "tercel/data/formats/norm_format.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -20,71 +18,17 @@
 namespace {
 
 using tercel::DataError;
-using tercel::data::Batch;
-using tercel::data::BatchReader;
 using tercel::data::CheckMode;
 using tercel::data::DataPart;
 using tercel::data::Dataset;
 using tercel::data::KeyType;
 using tercel::data::NormSpec;
 using tercel::data::OnBadRecord;
-using tercel::data::PartName;
 using tercel::data::ReaderOptions;
-using tercel::data::SparseBatch;
 using tercel::data::WriterOptions;
-
-/** A folder for the life of the program. */
-struct WorkFolder {
-  std::string path = (std::filesystem::temp_directory_path() / "tercel_fuzz_XXXXXX").string();
-
-  WorkFolder() {
-    if (::mkdtemp(path.data()) == nullptr) std::abort();
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
-const std::string& work_folder() {
-  static const WorkFolder folder;
-  return folder.path;
-}
-
-struct Outcome {
-  std::string error;  // empty: everything was read
-  std::vector<float> labels, dense;
-  std::vector<int32_t> nnz;
-  std::vector<int64_t> keys;
-  int64_t rows = 0;
-};
-
-template <class T>
-void append(std::vector<T>& to, const void* from, int64_t count) {
-  if (count > 0) to.insert(to.end(), static_cast<const T*>(from), static_cast<const T*>(from) + count);
-}
-
-Outcome read_all(const Dataset& dataset, const ReaderOptions& options) {
-  Outcome outcome;
-  try {
-    BatchReader reader(dataset, PartName::Train, options);
-    Batch batch;
-    while (reader.next(batch)) {
-      outcome.rows += batch.rows;
-      append(outcome.labels, batch.labels.data_ptr(), batch.labels.numel());
-      append(outcome.dense, batch.dense.data_ptr(), batch.dense.numel());
-      const SparseBatch& sparse = batch.sparse[0];
-      const int64_t* offsets = sparse.row_offsets.data<int64_t>();
-      for (int64_t bag = 0; bag < batch.rows * sparse.slot_num; ++bag)
-        outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
-      append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
-    }
-    if (outcome.rows + reader.bad_records() != reader.epoch_rows()) std::abort();
-  } catch (const DataError& error) {
-    outcome.error = error.what();
-  }
-  return outcome;
-}
+using tercel::fuzz::Outcome;
+using tercel::fuzz::read_all;
+using tercel::fuzz::work_folder;
 
 void check_writes_the_same(const Dataset& dataset, CheckMode mode, const Outcome& read, const uint8_t* data,
                            size_t size) {

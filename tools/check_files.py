@@ -25,7 +25,7 @@ LINES = (600, 1000)
 HEADER_LINES = (300, 500)
 HEAVY = {"iostream", "regex", "functional"}
 SYSTEM = {"sys/single_threaded.h"}  # a variable of the C library, included only in this file
-ROOTED = re.compile(r"^(tercel|cli|tests|benchmarks|python)/")
+ROOTED = re.compile(r"^(tercel|cli|tests|benchmarks|fuzz|python)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -26,13 +26,19 @@ def headers_of_project():
 
 
 def command_for(header, commands):
-    """The flags of a source in the header's folder or the nearest parent folder; kernel flags for kernel headers."""
+    """
+    The flags of most sources in the header's folder or the nearest parent folder; kernel flags for kernel headers. Most:
+    a module below the folder may have flags of its own.
+    """
     is_kernel = header.parent.name == "cpu"
     fitting = [command for command in commands if (command.isa() is not None) == is_kernel] or commands
     for folder in header.parents:
+        below = {}
         for command in fitting:
             if command.path.is_relative_to(folder):
-                return command
+                below.setdefault(tuple(command.flags), []).append(command)
+        if below:
+            return max(below.values(), key=len)[0]
     return fitting[0]
 
 

@@ -149,7 +149,7 @@ Status HostOutput::Close() {
 
 ArrowCode report(const Status& status, data::ArrowFailure* failure) {
   if (status.ok()) return ArrowCode::Ok;
-  const std::string text = status.message();
+  const std::string& text = status.message();
   const size_t length = std::min(text.size(), sizeof(failure->text) - 1);
   std::memcpy(failure->text, text.data(), length);
   failure->text[length] = '\0';

@@ -161,7 +161,7 @@ void convert(const Elements& from, To* to, std::string_view owner, std::string_v
               to[i] = missing(i);
               continue;
             }
-            const auto index = static_cast<int64_t>(static_cast<const Index*>(from.indices)[offset + i]);
+            const auto index = load<Index, int64_t>(from.indices, offset + i);
             if (index < 0 || index >= from.dictionary_length)
               fail_array(owner, name, str_cat({"indices below ", from.dictionary_length}), str_cat({index}));
             const int64_t at = from.dictionary_offset + index;

@@ -81,10 +81,12 @@ std::vector<std::string> module_paths() {
   const bool other_version = !others.empty() && others.find(kSoVersion) == std::string::npos;
   const std::string found = other_version ? str_cat({printable(others), " in ", printable(folder)})
                                           : str_cat({"that the loader says: ", printable(loader)});
+  constexpr std::string_view folder_advice =
+      "and unless the program is Python set TERCEL_ARROW_LIBRARIES to the folder that "
+      "python3 -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])' prints";
   throw_error<RuntimeError>({owner, ": expected Arrow ", kMajor, " (libarrow.so.", kSoVersion,
-                             "), which Parquet needs, found ", found, "; pip install 'pyarrow==", kMajor,
-                             ".*', and unless the program is Python set TERCEL_ARROW_LIBRARIES to the folder that "
-                             "python3 -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])' prints"});
+                             "), which Parquet needs, found ", found, "; pip install 'pyarrow==", kMajor, ".*', ",
+                             folder_advice});
 }
 
 const ArrowApi* load(std::string_view owner, const std::string& known_folder) {

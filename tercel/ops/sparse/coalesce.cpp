@@ -19,7 +19,12 @@ namespace tercel {
 namespace {
 
 Tensor coalesced(const Tensor& x, const SparseData& parts) {
-  using namespace sparse_ops;
+  using sparse_ops::csr_of_entries;
+  using sparse_ops::CsrMatrix;
+  using sparse_ops::flat_indices;
+  using sparse_ops::make_coo;
+  using sparse_ops::sparse_sizes;
+  using sparse_ops::unflatten;
   const Tensor keys = flat_indices("coalesce", parts.indices, sparse_sizes(x, parts));
   const auto* first = static_cast<const int64_t*>(keys.data_ptr());
   const int64_t n = keys.numel();

@@ -14,7 +14,14 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::batch_of;
+using sparse_ops::by_rows;
+using sparse_ops::check_compressed_indices;
+using sparse_ops::compressed_of_values;
+using sparse_ops::is_blocked;
+using sparse_ops::layout_word;
+using sparse_ops::make_compressed;
+using sparse_ops::with_index;
 
 namespace {
 

@@ -18,7 +18,32 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::batch_dims;
+using sparse_ops::batch_of;
+using sparse_ops::blocks_of_csr;
+using sparse_ops::by_rows;
+using sparse_ops::check_columns;
+using sparse_ops::compressed_of_values;
+using sparse_ops::compressed_values;
+using sparse_ops::coo_of_values;
+using sparse_ops::csr_of_blocks;
+using sparse_ops::csr_of_dense;
+using sparse_ops::csr_of_entries;
+using sparse_ops::csr_rows;
+using sparse_ops::csr_transpose;
+using sparse_ops::CsrMatrix;
+using sparse_ops::dense_of_csr;
+using sparse_ops::elements_at_pattern;
+using sparse_ops::for_values;
+using sparse_ops::is_blocked;
+using sparse_ops::layout_word;
+using sparse_ops::matrix_of;
+using sparse_ops::parts_of;
+using sparse_ops::recorded_values;
+using sparse_ops::stack_batches;
+using sparse_ops::tensor_of;
+using sparse_ops::transposed_layout;
+using sparse_ops::with_values;
 
 namespace {
 

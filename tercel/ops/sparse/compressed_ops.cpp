@@ -15,7 +15,23 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::batch_dims;
+using sparse_ops::batch_of;
+using sparse_ops::by_rows;
+using sparse_ops::compressed_of_values;
+using sparse_ops::compressed_parts;
+using sparse_ops::compressed_values;
+using sparse_ops::coo_of_values;
+using sparse_ops::csr_add;
+using sparse_ops::csr_mul;
+using sparse_ops::CsrMatrix;
+using sparse_ops::elements_at_pattern;
+using sparse_ops::is_blocked;
+using sparse_ops::matrix_of;
+using sparse_ops::same_pattern;
+using sparse_ops::tensor_of;
+using sparse_ops::transposed_layout;
+using sparse_ops::with_values;
 
 namespace {
 

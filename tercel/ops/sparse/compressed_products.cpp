@@ -16,7 +16,19 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::by_rows;
+using sparse_ops::compressed_values;
+using sparse_ops::csr_sampled_product;
+using sparse_ops::csr_times_csr;
+using sparse_ops::csr_times_dense;
+using sparse_ops::csr_transposed_times_dense;
+using sparse_ops::CsrMatrix;
+using sparse_ops::elements_at_pattern;
+using sparse_ops::is_blocked;
+using sparse_ops::layout_word;
+using sparse_ops::matrix_of;
+using sparse_ops::tensor_of;
+using sparse_ops::with_values;
 
 namespace {
 

@@ -8,7 +8,15 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::check_unrecorded;
+using sparse_ops::compressed_of_values;
+using sparse_ops::compressed_values;
+using sparse_ops::empty_coo;
+using sparse_ops::make_compressed;
+using sparse_ops::make_coo;
+using sparse_ops::parts_of;
+using sparse_ops::replace_parts;
+using sparse_ops::with_values;
 
 Tensor sparse_clone(const Tensor& x) {
   if (is_compressed(x.layout())) {

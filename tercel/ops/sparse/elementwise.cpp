@@ -21,7 +21,20 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::check_unrecorded;
+using sparse_ops::compressed_values;
+using sparse_ops::coo_of_values;
+using sparse_ops::dense_sizes;
+using sparse_ops::elements_at;
+using sparse_ops::flat_indices;
+using sparse_ops::for_values;
+using sparse_ops::make_coo;
+using sparse_ops::parts_of;
+using sparse_ops::recorded_values;
+using sparse_ops::replace_parts;
+using sparse_ops::same_entries;
+using sparse_ops::sparse_sizes;
+using sparse_ops::with_values;
 
 namespace {
 

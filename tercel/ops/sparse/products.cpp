@@ -28,7 +28,17 @@ namespace tercel {
 
 namespace {
 
-using namespace sparse_ops;
+using sparse_ops::coo_of_values;
+using sparse_ops::csr_of_entries;
+using sparse_ops::csr_rows;
+using sparse_ops::csr_times_csr;
+using sparse_ops::csr_times_dense;
+using sparse_ops::CsrMatrix;
+using sparse_ops::elements_at;
+using sparse_ops::for_values;
+using sparse_ops::make_coo;
+using sparse_ops::parts_of;
+using sparse_ops::recorded_values;
 
 /** A matrix by rows; equal entries are added. */
 CsrMatrix rows_of(const Tensor& x) {

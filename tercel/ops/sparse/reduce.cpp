@@ -15,7 +15,11 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::compressed_values;
+using sparse_ops::coo_of_values;
+using sparse_ops::for_values;
+using sparse_ops::parts_of;
+using sparse_ops::recorded_values;
 
 namespace {
 

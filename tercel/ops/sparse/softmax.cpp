@@ -19,7 +19,10 @@ namespace tercel {
 
 namespace {
 
-using namespace sparse_ops;
+using sparse_ops::coo_of_values;
+using sparse_ops::flat_indices;
+using sparse_ops::parts_of;
+using sparse_ops::sparse_sizes;
 
 /** Of each entry, the number of the group that has the same indices but for dimension d; and how many there are. */
 std::pair<Tensor, int64_t> groups_of(const Tensor& indices, IntSpan sparse_sizes, size_t d) {

@@ -22,7 +22,13 @@
 
 namespace tercel {
 
-using namespace sparse_ops;
+using sparse_ops::check_unrecorded;
+using sparse_ops::coo_of_values;
+using sparse_ops::for_values;
+using sparse_ops::make_coo;
+using sparse_ops::parts_of;
+using sparse_ops::recorded_values;
+using sparse_ops::replace_parts;
 
 namespace {
 

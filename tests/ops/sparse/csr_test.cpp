@@ -15,7 +15,10 @@
 namespace tercel::sparse_ops {
 namespace {
 
-using namespace tercel::test;
+using tercel::test::bytes_of;
+using tercel::test::make;
+using tercel::test::random;
+using tercel::test::values_of;
 
 /** Number of threads of a scope. */
 class ThreadCount {

@@ -151,12 +151,12 @@ int64_t matrix_rows(const CsrProduct& work, int64_t begin, int64_t end) {
           block_of_row<V, true, Stream, T>(work, entries, r, last, k);
         else
           block_of_row<V, false, Stream, T>(work, entries, r, last, k);
-        k += V * kWidth;
+        return k + V * kWidth;
       };
-      while (k + 8 * kWidth <= n) block.template operator()<8>();
-      if (k + 4 * kWidth <= n) block.template operator()<4>();
-      if (k + 2 * kWidth <= n) block.template operator()<2>();
-      if (k + kWidth <= n) block.template operator()<1>();
+      while (k + 8 * kWidth <= n) k = block.template operator()<8>();
+      if (k + 4 * kWidth <= n) k = block.template operator()<4>();
+      if (k + 2 * kWidth <= n) k = block.template operator()<2>();
+      if (k + kWidth <= n) k = block.template operator()<1>();
       if (k < n) narrow_block_of_row<kWidth, T>(work, entries, r, last, k, n - k);
     } else {
       constexpr int64_t kWidth = 8;
