@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/console.h"
+#include "tercel/data/remote_store.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
@@ -313,6 +314,7 @@ void use_threads(int64_t threads, const CommonOptions& common) {
 }
 
 void prepare_output_folder(const std::string& folder, bool force) {
+  check_local(folder);
   const std::string parent = parent_path(folder);
   if (is_directory(parent)) remove_stale_temporaries(parent, file_name(folder));
   if (force || !exists(folder)) return;
@@ -360,6 +362,7 @@ bool has_enough_stack() {
 
 int run_program(std::string_view name, std::string_view summary, Span<Command> commands, int argc, char** argv) {
   const ScopedSignals signals;
+  data::set_remote_wait_check(check_interrupted);
   int code = static_cast<int>(ExitCode::Memory);
   const auto run = [&] { code = run_here(name, summary, commands, argc, argv); };
   try {

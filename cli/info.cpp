@@ -56,7 +56,7 @@ Json describe_dataset(const data::Dataset& dataset) {
 
 /** A file of a format that says enough of itself; null for any other path. */
 Json describe_file(const std::string& path) {
-  if (is_directory(path)) return nullptr;
+  if (!is_url(path) && is_directory(path)) return nullptr;
   for (const data::FormatEntry& entry : data::dataset_formats()) {
     if (!entry.describe_file || !path.ends_with(entry.extension)) continue;
     Json json{{"kind", "file"}, {"format", entry.name}};
@@ -150,7 +150,7 @@ int run_info(CommandLine& line) {
   line.options(common);
   line.example("tercel info runs/first");
   if (!line.parse()) return 0;
-  TERCEL_CHECK(exists(path), IoError, printable(path), ": no such file or folder");
+  TERCEL_CHECK(is_url(path) || exists(path), IoError, printable(path), ": no such file or folder");
   Json json = describe_file(path);
   if (json.is_null())
     json = recsys::is_model_folder(path) ? describe_model(path, common) : describe_dataset(data::load_dataset(path));

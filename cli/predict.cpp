@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/model_report.h"
 #include "tercel/data/dataset.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/io/npy.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/atomic_file.h"
@@ -69,6 +70,11 @@ std::string csv_lines(Span<float> probabilities, size_t columns) {
   return text;
 }
 
+/** Whether a URL names a dataset rather than a text file. */
+bool is_dataset_url(const std::string& url) {
+  return url.ends_with(".json") || data::data_path_info(join_path(url, data::kDatasetFile));
+}
+
 }  // namespace
 
 int run_predict(CommandLine& line) {
@@ -113,7 +119,9 @@ int run_predict(CommandLine& line) {
     rows += static_cast<int64_t>(probabilities.size() / columns);
     progress->update(total > 0 ? static_cast<double>(rows) / static_cast<double>(total) : 0, rows);
   };
-  if (inputs.size() == 1 && is_directory(inputs[0])) {
+  const bool is_dataset =
+      inputs.size() == 1 && (is_url(inputs[0]) ? is_dataset_url(inputs[0]) : is_directory(inputs[0]));
+  if (is_dataset) {
     const data::Dataset dataset = data::load_dataset(inputs[0]);
     total = dataset.part(flags.part).rows();
     recsys::predict(model, dataset, flags.part, sink);

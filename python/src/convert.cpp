@@ -5,6 +5,7 @@
 
 #include "python/src/data.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/util/file.h"
 
 namespace tercel::python {
 
@@ -143,7 +144,7 @@ std::string to_path(nb::handle o) {
 
 std::string to_absolute_path(nb::handle o) {
   const std::string path = to_path(o);
-  return path.empty() ? path : std::filesystem::absolute(path).string();
+  return path.empty() || is_url(path) ? path : std::filesystem::absolute(path).string();
 }
 
 nb::object from_path(const std::string& path) {

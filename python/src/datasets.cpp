@@ -31,7 +31,9 @@ namespace tercel::python {
 
 namespace {
 
-std::string absolute(const std::string& path) { return path.empty() ? path : std::filesystem::absolute(path).string(); }
+std::string absolute(const std::string& path) {
+  return path.empty() || is_url(path) ? path : std::filesystem::absolute(path).string();
+}
 
 /** A description that has no folder, with absolute paths. */
 data::Dataset located(data::Dataset dataset) {

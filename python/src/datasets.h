@@ -18,5 +18,6 @@ data::Schema to_schema(const nb::dict& values);
 
 void register_datasets(nb::module_& m);
 void register_batches(nb::module_& m);
+void register_stores(nb::module_& m);
 
 }  // namespace tercel::python

@@ -57,6 +57,7 @@ NB_MODULE(_C, m) {
   register_files(m);
   register_datasets(m);
   register_batches(m);
+  register_stores(m);
   register_models(m);
   register_sessions(m);
   register_return_types(m);

@@ -14,6 +14,7 @@ from tercel import nn, optim
 from tercel.autograd import forward_ad as fwAD
 
 LINES = r"""
+tc.data.register_filesystem("leaks", __import__("fsspec").filesystem("memory"))
 tc.promote_types(tc.int8, tc.float32), tc.can_cast(tc.int8, tc.bool), tc.finfo(tc.float32).eps, tc.iinfo(tc.int8).max
 tc.set_default_dtype(tc.get_default_dtype()), tc.set_default_device(tc.get_default_device())
 tc.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,)).resize_as_sparse_(tc.sparse_coo_tensor((4,))), tc.sparse_coo_tensor((2, 2))

@@ -25,7 +25,12 @@ extern "C" TERCEL_API const data::ArrowApi* tercel_arrow_api() {
                                   open_writer,
                                   write_rows,
                                   finish_writer,
-                                  close_writer};
+                                  close_writer,
+                                  store_info,
+                                  store_list,
+                                  store_open,
+                                  store_read,
+                                  store_close};
   return &api;
 }
 

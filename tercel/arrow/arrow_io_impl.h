@@ -149,5 +149,13 @@ data::ArrowCode open_writer(const data::ArrowOutput* output, ArrowSchema* schema
 data::ArrowCode write_rows(data::ArrowParquetWriter* writer, ArrowArray* rows, data::ArrowFailure* failure);
 data::ArrowCode finish_writer(data::ArrowParquetWriter* writer, data::ArrowFailure* failure);
 void close_writer(data::ArrowParquetWriter* writer);
+data::ArrowCode store_info(const char* url, data::ArrowStoreInfo* out, data::ArrowFailure* failure);
+data::ArrowCode store_list(const char* url, void* context, void (*add)(void* context, const char* name),
+                           data::ArrowFailure* failure);
+data::ArrowCode store_open(const char* url, int64_t* size, uint64_t* version, data::ArrowStoreFile** out,
+                           data::ArrowFailure* failure);
+data::ArrowCode store_read(data::ArrowStoreFile* file, void* out, int64_t bytes, int64_t offset, int64_t* found,
+                           data::ArrowFailure* failure);
+void store_close(data::ArrowStoreFile* file);
 
 }  // namespace tercel::arrow_module

@@ -13,7 +13,7 @@
 
 namespace tercel::data {
 
-constexpr int32_t kArrowAbiVersion = 1;
+constexpr int32_t kArrowAbiVersion = 2;
 /** The module's only symbol, of type ArrowEntry. */
 constexpr const char* kArrowEntry = "tercel_arrow_api";
 
@@ -49,6 +49,14 @@ struct ArrowWriteOptions {
   int32_t dictionary;  // 1: columns with few different values are dictionary-encoded
 };
 
+/** What a URL of an object store names. */
+struct ArrowStoreInfo {
+  int32_t kind;      // 0: nothing, 1: a file, 2: a folder
+  int64_t size;      // bytes of a file
+  int64_t mtime_ns;  // of a file, since 1970
+};
+
+struct ArrowStoreFile;      // the module's: an open file of an object store
 struct ArrowParquetFile;    // the module's: the metadata of a Parquet file
 struct ArrowParquetWriter;  // the module's
 
@@ -83,6 +91,19 @@ struct ArrowApi {
   /** Writes the footer. */
   ArrowCode (*finish_writer)(ArrowParquetWriter* writer, ArrowFailure* failure);
   void (*close_writer)(ArrowParquetWriter* writer);
+
+  // Object stores: "s3://bucket/key" and "gs://bucket/key". Credentials come from the environment, as users of the
+  // stores' own tools expect. All may be called by several threads.
+  ArrowCode (*store_info)(const char* url, ArrowStoreInfo* out, ArrowFailure* failure);
+  /** Calls `add` with the name of each file and folder directly in a folder. */
+  ArrowCode (*store_list)(const char* url, void* context, void (*add)(void* context, const char* name),
+                          ArrowFailure* failure);
+  /** Opens a file; `version` receives a number that another content of the same name does not have. */
+  ArrowCode (*store_open)(const char* url, int64_t* size, uint64_t* version, ArrowStoreFile** out,
+                          ArrowFailure* failure);
+  ArrowCode (*store_read)(ArrowStoreFile* file, void* out, int64_t bytes, int64_t offset, int64_t* found,
+                          ArrowFailure* failure);
+  void (*store_close)(ArrowStoreFile* file);
 };
 
 using ArrowEntry = const ArrowApi* (*)();

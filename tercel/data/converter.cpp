@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tercel/data/converter_impl.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/token_table_impl.h"
 #include "tercel/data/vocabulary.h"
 #include "tercel/util/checksum.h"
@@ -373,7 +374,7 @@ void Converter::write_rows(const RowEncoder& encoder, ConvertResult& result) {
 
 void Converter::check_unchanged(const TextTable& table) const {
   for (size_t i = 0; i < sources_.size(); ++i)
-    TERCEL_CHECK(table.file_infos()[i] == files_[i] && file_info(sources_[i].path) == files_[i], DataError,
+    TERCEL_CHECK(table.file_infos()[i] == files_[i] && data_file_identity(sources_[i].path) == files_[i], DataError,
                  printable(sources_[i].name), ": expected the same file in both passes, found that it changed");
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tercel/data/random_access_file.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
@@ -161,18 +162,19 @@ Dataset parse_dataset(std::string_view text, const std::string& name) {
 
 void check_size(const Dataset& dataset, const FileRecord& file) {
   const std::string path = dataset.path_of(file);
-  TERCEL_CHECK(exists(path), DataError, printable(path), ": expected a file of ", file.bytes, " bytes, as ",
-               kDatasetFile, " says, found nothing");
-  const FileInfo info = file_info(path);
-  TERCEL_CHECK(info.kind == FileKind::Regular, DataError, printable(path),
+  const std::optional<FileInfo> info = data_path_info(path);
+  TERCEL_CHECK(info, DataError, printable(path), ": expected a file of ", file.bytes, " bytes, as ", kDatasetFile,
+               " says, found nothing");
+  TERCEL_CHECK(info->kind == FileKind::Regular, DataError, printable(path),
                ": expected a regular file, found a folder or special file");
-  TERCEL_CHECK(info.size == file.bytes, DataError, printable(path), ": expected ", file.bytes, " bytes, as ",
-               kDatasetFile, " says, found ", info.size);
+  TERCEL_CHECK(info->size == file.bytes, DataError, printable(path), ": expected ", file.bytes, " bytes, as ",
+               kDatasetFile, " says, found ", info->size);
 }
 
 /** As check_dataset(), for links. The folder itself may be reached through one. */
 void check_in_folder(const Dataset& dataset, const FileRecord& file) {
   const std::string path = dataset.path_of(file);
+  if (is_url(path)) return;  // stores have no links
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error),
                               inside = std::filesystem::relative(
@@ -256,14 +258,15 @@ void save_dataset(const Dataset& dataset, const std::string& folder) {
 }
 
 Dataset load_dataset(const std::string& path) {
-  TERCEL_CHECK(exists(path), IoError, printable(path), ": expected a dataset's folder, found nothing");
-  const bool is_folder = is_directory(path);
+  // Web servers have no folders, and a request less is made of a store.
+  const bool is_folder = is_url(path) ? !path.ends_with(".json") : exists(path) && is_directory(path);
+  TERCEL_CHECK(is_url(path) || exists(path), IoError, printable(path), ": expected a dataset's folder, found nothing");
   TERCEL_CHECK(is_folder || path.ends_with(".json"), DataError, printable(path),
                ": expected a dataset's folder, found a file; tercel convert makes a dataset from text");
   const std::string description = is_folder ? join_path(path, kDatasetFile) : path;
-  TERCEL_CHECK(exists(description), DataError, printable(path), ": expected a folder with ", kDatasetFile,
+  TERCEL_CHECK(data_path_info(description), DataError, printable(path), ": expected a folder with ", kDatasetFile,
                ", found none in it");
-  Dataset dataset = dataset_from_json(read_file(description, JsonLimits{}.max_bytes), description);
+  Dataset dataset = dataset_from_json(read_data_file(description, JsonLimits{}.max_bytes), description);
   dataset.folder = is_folder ? path : parent_path(path);
   for (const auto& [name, part] : dataset.parts())
     for (const DataFile& file : part.files) check_size(dataset, file);
@@ -279,7 +282,7 @@ void verify_file(const Dataset& dataset, const FileRecord& file) {
   check_size(dataset, file);
   if (file.checksum.empty()) return;
   const std::string path = dataset.path_of(file);
-  const std::string found = checksum_to_hex(file_checksum(path));
+  const std::string found = checksum_to_hex(data_file_checksum(path));
   TERCEL_CHECK(found == file.checksum, DataError, printable(path), ": expected the XXH3 checksum ", file.checksum,
                ", found ", found, ": the content has changed");
 }
@@ -288,7 +291,7 @@ Dataset describe_files(Dataset dataset, const std::string& folder, bool replace)
   const auto locate = [&](std::string& path) {
     TERCEL_CHECK(is_utf8(path), ConfigError, printable(path), ": expected a path in UTF-8, as descriptions require");
     if (replace) check_outside(folder, path);
-    path = std::filesystem::canonical(path).string();
+    if (!is_url(path)) path = std::filesystem::canonical(path).string();
   };
   for (const auto& [name, part] : dataset.parts()) {
     if (!part.file_list.empty()) locate(part.file_list);

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tercel/data/random_access_file.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
-#include "tercel/util/file_stream.h"
 #include "tercel/util/format.h"
 
 namespace tercel::data {
@@ -23,8 +23,11 @@ std::string_view trimmed(std::string_view text) {
 
 std::string resolved(const std::string& list, int64_t line, std::string_view name) {
   std::string from_here(name);
-  if (exists(from_here)) return from_here;
+  // In a store a request is made for each name: those of a list there are beside it, and are looked for when opened.
+  if (is_url(from_here)) return from_here;
   std::string from_list = join_path(parent_path(list), name);
+  if (is_url(list)) return from_list;
+  if (exists(from_here)) return from_here;
   if (exists(from_list)) return from_list;
   const std::string also = from_list == from_here ? "" : str_cat({" nor at '", printable(from_list), "'"});
   throw_error<DataError>({printable(list), ": line ", line, ": expected the path of a file, found nothing at '",
@@ -34,7 +37,7 @@ std::string resolved(const std::string& list, int64_t line, std::string_view nam
 }  // namespace
 
 std::vector<std::string> read_file_list(const std::string& path) {
-  FileReader file(File::open_read(path));
+  SequentialReader file(open_data_file(path));
   LineReader lines(file, size_t{64} << 10);
   std::string_view line;
   TERCEL_CHECK(lines.next(line), DataError, printable(path),

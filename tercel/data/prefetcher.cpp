@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tercel/data/prefetcher_impl.h"
+#include "tercel/data/remote_store_impl.h"
 #include "tercel/util/error.h"
 
 namespace tercel::data {
@@ -77,8 +78,15 @@ void Prefetcher::Destroy::operator()(Prefetcher* prefetcher) const {
 
 void Prefetcher::start(int64_t num_workers) {
   try {
-    threads_.emplace_back([this] { load_windows(); });
-    for (int64_t i = 0; i < num_workers; ++i) threads_.emplace_back([this] { decode_batches(); });
+    threads_.emplace_back([this] {
+      const RemoteWaitScope scope(stop_);
+      load_windows();
+    });
+    for (int64_t i = 0; i < num_workers; ++i)
+      threads_.emplace_back([this] {
+        const RemoteWaitScope scope(stop_);
+        decode_batches();
+      });
   } catch (const std::system_error& error) {
     stop();
     throw_error<OutOfMemoryError>({"reader: cannot start ", num_workers + 1, " threads: ", error.what()});

@@ -1,14 +1,15 @@
-// Data files as readers see them. There are local ones only; those of other file systems will implement
-// RandomAccessFile.
+// Data files as readers see them: local ones, and those of stores on the network (remote_store.h), by URL.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tercel/util/export.h"
 #include "tercel/util/file.h"
+#include "tercel/util/file_stream.h"
 
 namespace tercel::data {
 
@@ -34,5 +35,30 @@ TERCEL_API std::unique_ptr<RandomAccessFile> open_data_file(const std::string& p
  * noticed, as is one that was written to. None if nothing is there.
  */
 TERCEL_API std::optional<FileInfo> data_file_identity(const std::string& path);
+
+/** Kind and size of what a path or URL names; none if nothing is there. Web servers have no folders. */
+TERCEL_API std::optional<FileInfo> data_path_info(const std::string& path);
+
+/** Names in a folder, sorted. ConfigError for a URL of a web server, which cannot list folders. */
+TERCEL_API std::vector<std::string> list_data_folder(const std::string& path);
+
+/** A file from its start to its end. */
+class TERCEL_API SequentialReader final : public ByteReader {
+ public:
+  explicit SequentialReader(std::unique_ptr<RandomAccessFile> file);
+
+  size_t read_some(void* out, size_t bytes) override;
+  const std::string& name() const override { return file_->path(); }
+
+ private:
+  std::unique_ptr<RandomAccessFile> file_;
+  int64_t position_ = 0;
+};
+
+/** Whole content; DataError if it has more than `max_bytes`. */
+TERCEL_API std::string read_data_file(const std::string& path, int64_t max_bytes);
+
+/** XXH3-64 of the content. */
+TERCEL_API uint64_t data_file_checksum(const std::string& path);
 
 }  // namespace tercel::data

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/row_parser_impl.h"
 #include "tercel/data/text_records_impl.h"
 #include "tercel/util/error.h"
@@ -127,9 +128,15 @@ bool TextTable::State::open_next() {
   if (next_source == sources.size()) return false;
   parser.reset();
   const TextSource& source = sources[next_source++];
-  File file = File::open_input(source.path);
-  infos.push_back(file.info());
-  reader = std::make_unique<GzipReader>(std::move(file), kAnySize);
+  if (is_url(source.path)) {
+    std::unique_ptr<RandomAccessFile> file = open_data_file(source.path);
+    infos.push_back(file->identity());
+    reader = std::make_unique<GzipReader>(std::make_unique<SequentialReader>(std::move(file)), kAnySize);
+  } else {
+    File file = File::open_input(source.path);
+    infos.push_back(file.info());
+    reader = std::make_unique<GzipReader>(std::move(file), kAnySize);
+  }
   at_end = false;
   lines = 0;
   skip_lines = format.skip_lines;
@@ -215,7 +222,11 @@ TextTable::TextTable(TextFormat format, std::vector<TextSource> sources, LabelCo
   state_->label_column = label;
   // The size of the standard input is unknown.
   for (const TextSource& source : state_->sources)
-    if (source.path != "-") state_->bytes_total += file_size(source.path);
+    if (is_url(source.path)) {
+      state_->bytes_total += open_data_file(source.path)->size();
+    } else if (source.path != "-") {
+      state_->bytes_total += file_size(source.path);
+    }
 }
 
 TextTable::~TextTable() = default;

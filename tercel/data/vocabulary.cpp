@@ -1,7 +1,9 @@
 #include "tercel/data/vocabulary.h"
 
+#include <limits>
 #include <utility>
 
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/token_table_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
@@ -150,7 +152,7 @@ void save_vocabulary(const Vocabulary& vocabulary, const std::string& path) {
 }
 
 Vocabulary load_vocabulary(const std::string& path) {
-  return vocabulary_from_bytes(read_file(path, file_size(path)), path);
+  return vocabulary_from_bytes(read_data_file(path, std::numeric_limits<int64_t>::max()), path);
 }
 
 }  // namespace tercel::data

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/data/random_access_file.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -64,7 +65,8 @@ void RunFolder::write_description(const data::Dataset& dataset) const {
   if (content.conversion && content.conversion->vocabulary) {
     data::FileRecord& record = *content.conversion->vocabulary;
     data::verify_file(dataset, record);
-    write_file_atomically(join_path(path_, kVocabularyFile), read_file(dataset.path_of(record), record.bytes));
+    write_file_atomically(join_path(path_, kVocabularyFile),
+                          data::read_data_file(dataset.path_of(record), record.bytes));
     record.path = kVocabularyFile;
   }
   write_file_atomically(description(), data::dataset_to_json(content));

@@ -161,6 +161,7 @@ TemporaryPath::~TemporaryPath() { remove_quietly(path); }
 }  // namespace detail
 
 void check_outside(const std::string& folder, const std::string& file) {
+  if (is_url(file)) return;
   const auto resolved = [](const std::string& path) {
     std::error_code error;
     const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
@@ -174,7 +175,8 @@ void check_outside(const std::string& folder, const std::string& file) {
 }
 
 AtomicFile::AtomicFile(const std::string& path, const FileWriterOptions& options)
-    : target_(resolve_file_target(path)), writer_(create_temporary_file(target_, temporary_), options) {}
+    : target_((check_local(path), resolve_file_target(path))),
+      writer_(create_temporary_file(target_, temporary_), options) {}
 
 void AtomicFile::commit() {
   TERCEL_ASSERT(!temporary_.path.empty());
@@ -190,6 +192,7 @@ void AtomicFile::commit() {
 
 AtomicDir::AtomicDir(const std::string& path, std::string_view replaces)
     : target_(checked_dir_target(path)), replaces_(replaces) {
+  check_local(target_);
   create_dirs(parent_path(target_));
   static_cast<void>(check_dir_target(target_, replaces_));
   lock_ = create_temporary_dir(target_, temporary_);

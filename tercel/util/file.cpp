@@ -340,6 +340,7 @@ std::vector<std::string> list_dir(const std::string& path) {
 }
 
 void create_dirs(const std::string& path) {
+  check_local(path);
   struct stat status;
   if (look_up(path, status)) {
     TERCEL_CHECK(S_ISDIR(status.st_mode), IoError, printable(path),
@@ -421,8 +422,21 @@ std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+bool is_url(std::string_view path) {
+  const size_t end = path.find("://");
+  if (end == 0 || end == std::string_view::npos) return false;
+  return path.substr(0, end).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") == std::string_view::npos;
+}
+
+void check_local(std::string_view path) {
+  TERCEL_CHECK(
+      !is_url(path), ConfigError, printable(path),
+      ": expected a path of this machine to write to, found a URL; write to a local folder and copy it with the "
+      "store's own tool (aws s3 cp --recursive, gcloud storage cp -r)");
+}
+
 std::string join_path(std::string_view folder, std::string_view name) {
-  if (folder.empty() || name.starts_with('/')) return std::string(name);
+  if (folder.empty() || name.starts_with('/') || is_url(name)) return std::string(name);
   std::string joined(folder);
   if (!joined.ends_with('/')) joined += '/';
   return joined.append(name);

@@ -142,7 +142,13 @@ TERCEL_API std::string parent_path(std::string_view path);
 /** "c" of "a/b/c" and of "a/b/c/". */
 TERCEL_API std::string file_name(std::string_view path);
 
-/** `name` inside `folder`; an absolute name is returned as it is. */
+/** Whether a path names a file of a store on the network, "s3://bucket/key", rather than one of this machine. */
+TERCEL_API bool is_url(std::string_view path);
+
+/** ConfigError, for a path that is to be written, if it is a URL: stores are read only. */
+TERCEL_API void check_local(std::string_view path);
+
+/** `name` inside `folder`; an absolute name or a URL is returned as it is. */
 TERCEL_API std::string join_path(std::string_view folder, std::string_view name);
 
 /**

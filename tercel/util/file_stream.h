@@ -122,6 +122,7 @@ class TERCEL_API LineReader {
 class TERCEL_API GzipReader : public ByteReader {
  public:
   explicit GzipReader(File file, int64_t max_bytes);
+  explicit GzipReader(std::unique_ptr<ByteReader> source, int64_t max_bytes);
   ~GzipReader() override;
 
   size_t read_some(void* out, size_t bytes) override;

@@ -18,8 +18,24 @@ constexpr unsigned char kMagic[2] = {0x1f, 0x8b};
 
 }  // namespace
 
+namespace {
+
+/** A file without a buffer: the reader has one. */
+class FileBytes final : public ByteReader {
+ public:
+  explicit FileBytes(File file) : file_(std::move(file)) {}
+
+  size_t read_some(void* out, size_t bytes) override { return file_.read_some(out, bytes); }
+  const std::string& name() const override { return file_.path(); }
+
+ private:
+  File file_;
+};
+
+}  // namespace
+
 struct GzipReader::State {
-  File file;
+  std::unique_ptr<ByteReader> source;
   int64_t max_bytes = 0;
   int64_t produced = 0;
   int64_t consumed = 0;  // of the file: where next_in points
@@ -36,7 +52,7 @@ struct GzipReader::State {
   }
 
   [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-    throw_error<DataError>({printable(file.path()), ": byte ", consumed, ": gzip member ", member, ": expected ",
+    throw_error<DataError>({printable(source->name()), ": byte ", consumed, ": gzip member ", member, ": expected ",
                             expected, ", found ", found});
   }
 
@@ -45,7 +61,7 @@ struct GzipReader::State {
     while (stream.avail_in < wanted && !input_ended) {
       std::memmove(input.data(), stream.next_in, stream.avail_in);
       stream.next_in = input.data();
-      const size_t count = file.read_some(input.data() + stream.avail_in, input.size() - stream.avail_in);
+      const size_t count = source->read_some(input.data() + stream.avail_in, input.size() - stream.avail_in);
       stream.avail_in += static_cast<uInt>(count);
       input_ended = count == 0;
     }
@@ -59,11 +75,11 @@ struct GzipReader::State {
     stream.next_in = input.data();
     fill(sizeof kMagic);
     if (at_magic()) {
-      TERCEL_CHECK(inflateInit2(&stream, 15 + 16) == Z_OK, OutOfMemoryError, printable(file.path()),
+      TERCEL_CHECK(inflateInit2(&stream, 15 + 16) == Z_OK, OutOfMemoryError, printable(source->name()),
                    ": no memory to decompress gzip data");
       gzip = true;
       inside_member = true;
-    } else if (file.path().ends_with(".gz")) {
+    } else if (source->name().ends_with(".gz")) {
       fail("gzip data, which starts with the bytes 1f 8b",
            stream.avail_in < sizeof kMagic ? "the end of the file" : "something else");
     }
@@ -112,7 +128,7 @@ struct GzipReader::State {
       if (status == Z_STREAM_END) {
         inside_member = false;
       } else if (status == Z_MEM_ERROR) {
-        throw_error<OutOfMemoryError>({printable(file.path()), ": no memory to decompress gzip data"});
+        throw_error<OutOfMemoryError>({printable(source->name()), ": no memory to decompress gzip data"});
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
         fail("valid gzip data", stream.msg != nullptr ? stream.msg : "damaged data");
       }
@@ -121,8 +137,11 @@ struct GzipReader::State {
   }
 };
 
-GzipReader::GzipReader(File file, int64_t max_bytes) : state_(std::make_unique<State>()) {
-  state_->file = std::move(file);
+GzipReader::GzipReader(File file, int64_t max_bytes)
+    : GzipReader(std::make_unique<FileBytes>(std::move(file)), max_bytes) {}
+
+GzipReader::GzipReader(std::unique_ptr<ByteReader> source, int64_t max_bytes) : state_(std::make_unique<State>()) {
+  state_->source = std::move(source);
   state_->max_bytes = max_bytes;
   state_->start();
 }
@@ -140,7 +159,7 @@ size_t GzipReader::read_some(void* out, size_t bytes) {
   return count;
 }
 
-const std::string& GzipReader::name() const { return state_->file.path(); }
+const std::string& GzipReader::name() const { return state_->source->name(); }
 
 bool GzipReader::is_gzip() const noexcept { return state_->gzip; }
 

@@ -13,6 +13,7 @@ from tercel.data.arrow_dataset import ArrowDataset
 from tercel.data.batch_reader import Batch, BatchReader, ReaderPosition, SparseBatch
 from tercel.data.converting import convert
 from tercel.data.dataset import Column, DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
+from tercel.data.filesystems import register_filesystem
 from tercel.data.making import (
     ConvertResult, FieldSummary, GenerateResult, convert_criteo, convert_csv, convert_dataset, convert_libffm,
     convert_libsvm, convert_like, convert_movielens, generate, verify_dataset)
@@ -23,4 +24,5 @@ del _arrow_libraries
 __all__ = ["ArrayDataset", "ArrowDataset", "Batch", "BatchReader", "Column", "ConvertResult", "DataFile", "DataPart", "Dataset",
            "FieldSummary", "GenerateResult", "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert", "convert_criteo",
            "convert_csv", "convert_dataset", "convert_libffm", "convert_libsvm", "convert_like",
-           "convert_movielens", "generate", "open_dataset", "open_files", "verify_dataset"]
+           "convert_movielens", "generate", "open_dataset", "open_files", "register_filesystem",
+           "verify_dataset"]

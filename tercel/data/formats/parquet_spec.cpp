@@ -1,4 +1,5 @@
 // Describes Parquet files of other tools.
+#include <fnmatch.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "tercel/data/formats/parquet_format.h"
 #include "tercel/data/formats/parquet_layout_impl.h"
 #include "tercel/data/formats/parquet_reader_impl.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
@@ -32,6 +34,18 @@ std::vector<std::string> files_of_pattern(const std::string& pattern) {
   return paths;
 }
 
+/** Patterns of the last part of a URL. */
+std::vector<std::string> files_of_url_pattern(const std::string& pattern) {
+  const std::string folder = parent_path(pattern), name_pattern = file_name(pattern);
+  TERCEL_CHECK(folder.find_first_of("*?[") == std::string::npos, ConfigError, printable(pattern),
+               ": expected a pattern in the last part of the URL only, found one before it");
+  std::vector<std::string> paths;
+  for (const std::string& name : list_data_folder(folder))
+    if (::fnmatch(name_pattern.c_str(), name.c_str(), FNM_PERIOD) == 0) paths.push_back(join_path(folder, name));
+  TERCEL_CHECK(!paths.empty(), IoError, printable(pattern), ": expected files that match the pattern, found none");
+  return paths;
+}
+
 /** Files of a part, in order: patterns and folders are sorted by name. */
 struct Files {
   std::string list;  // HugeCTR's, if there is one for all
@@ -42,12 +56,17 @@ Files files_of(const std::vector<std::string>& sources) {
   Files files;
   for (const std::string& source : sources) {
     std::vector<std::string> paths;
-    if (exists(source) && is_directory(source)) {
-      for (const std::string& name : list_dir(source))
+    const bool has_pattern = source.find_first_of("*?[") != std::string::npos;
+    const bool is_file = source.ends_with(".parquet") || source.ends_with(".txt");
+    // Of a URL, what it names is asked for only where its name does not say so.
+    const std::optional<FileInfo> info =
+        is_url(source) && (has_pattern || is_file) ? std::nullopt : data_path_info(source);
+    if (info && info->kind == FileKind::Directory) {
+      for (const std::string& name : list_data_folder(source))
         if (name.ends_with(".parquet")) paths.push_back(join_path(source, name));
       TERCEL_CHECK(!paths.empty(), IoError, printable(source), ": expected a folder with files *.parquet, found none");
-    } else if (!exists(source) && source.find_first_of("*?[") != std::string::npos) {
-      paths = files_of_pattern(source);
+    } else if (!info && has_pattern) {
+      paths = is_url(source) ? files_of_url_pattern(source) : files_of_pattern(source);
     } else if (source.ends_with(".txt")) {
       paths = read_file_list(source);
       if (sources.size() == 1) files.list = source;
@@ -79,7 +98,9 @@ std::vector<OpenFile> open_all(const Files& files) {
 class MetadataReader {
  public:
   MetadataReader(const std::string& path, bool by_name)
-      : name_(printable(path)), by_name_(by_name), json_(read_json_file(path, JsonErrors::Data)) {
+      : name_(printable(path)),
+        by_name_(by_name),
+        json_(parse_json(read_data_file(path, JsonLimits{}.max_bytes), path, JsonErrors::Data)) {
     for (const char* key : {"file_stats", "labels", "conts", "cats"})
       TERCEL_CHECK(json_.is_object() && json_.contains(key) && json_[key].is_array(), DataError, name_,
                    ": expected a list '", key, "', found ", json_.is_object() ? "none" : "no object");
@@ -181,7 +202,7 @@ class Describer final : ColumnDescriber {
     ColumnChoice named{spec_.label, spec_.dense, spec_.categorical};
     const bool names = named != ColumnChoice();
     const std::string beside = join_path(parent_path(train_.front().path), kMetadataFile);
-    const std::string path = !spec_.metadata.empty() ? spec_.metadata : !names && exists(beside) ? beside : "";
+    const std::string path = !spec_.metadata.empty() ? spec_.metadata : !names && data_path_info(beside) ? beside : "";
     if (path.empty()) {
       TERCEL_CHECK(!named.labels.empty(), ConfigError, "[", kOwner,
                    "] option 'label': expected the names of columns, as there is no ", printable(beside),
@@ -199,7 +220,7 @@ class Describer final : ColumnDescriber {
     for (const std::vector<OpenFile>* files : {&valid_, &test_}) {
       if (files->empty()) continue;
       const std::string other_path = join_path(parent_path(files->front().path), kMetadataFile);
-      if (!exists(other_path) || other_path == path) continue;
+      if (other_path == path || !data_path_info(other_path)) continue;
       const MetadataReader other(other_path, spec_.by_name);
       other.check_files(*files);
       TERCEL_CHECK(other.choose(files->front()) == choice, DataError, printable(other_path),

@@ -1,0 +1,116 @@
+"""Servers of files for tests: HTTP with faults, and moto's S3."""
+
+import contextlib
+import http.server
+import os
+import threading
+import time
+from typing import Callable, Dict, Iterator, List, Optional
+
+
+class WebServer:
+    """Serves a dict of files on localhost; attributes set what goes wrong."""
+
+    def __init__(self, files: Dict[str, bytes]) -> None:
+        self.files = files
+        self.ranges = True  # whether requests for ranges are answered with them
+        self.status: Optional[int] = None  # of every answer
+        self.faults: List[Callable[[http.server.BaseHTTPRequestHandler], None]] = []  # instead of the next answers
+        self.hang = threading.Event()  # set: requests get no answer
+        self.tags: Dict[str, str] = {}  # ETags; none: no header
+        self.requests: List[str] = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                outer.answer(self)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self.hang.clear()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
+        self.requests.append(f"{request.path} {request.headers.get('Range')}")
+        while self.hang.is_set():
+            time.sleep(0.02)
+        if self.faults:
+            self.faults.pop(0)(request)
+            return
+        content = self.files.get(request.path.lstrip("/"))
+        if self.status or content is None:
+            send(request, self.status or 404, b"a page about the error")
+            return
+        headers = {}
+        if request.path.lstrip("/") in self.tags:
+            headers["ETag"] = self.tags[request.path.lstrip("/")]
+        asked = request.headers.get("Range")
+        if not self.ranges or not asked:
+            send(request, 200, content, headers)
+            return
+        first, last = (int(number) for number in asked[len("bytes="):].split("-"))
+        if first >= len(content):
+            send(request, 416, b"", {**headers, "Content-Range": f"bytes */{len(content)}"})
+            return
+        part = content[first:last + 1]
+        send(request, 206, part, {**headers, "Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"})
+
+
+def send(request: http.server.BaseHTTPRequestHandler, status: int, content: bytes,
+         headers: Optional[Dict[str, str]] = None) -> None:
+    with contextlib.suppress(ConnectionError):  # the client had enough
+        request.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(content)
+
+
+def cut_connection(request: http.server.BaseHTTPRequestHandler) -> None:
+    """Promises content and sends none."""
+    request.send_response(206)
+    request.send_header("Content-Length", "1000")
+    request.send_header("Content-Range", "bytes 0-999/100000")
+    request.end_headers()
+    request.close_connection = True
+
+
+def overloaded(request: http.server.BaseHTTPRequestHandler) -> None:
+    send(request, 503, b"later")
+
+
+def files_of(folder: str, prefix: str = "") -> Dict[str, bytes]:
+    """The files below a folder, by their paths in it."""
+    found = {}
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(root, name)
+            with open(path, "rb") as file:
+                found[prefix + os.path.relpath(path, folder)] = file.read()
+    return found
+
+
+@contextlib.contextmanager
+def s3_server() -> Iterator[str]:
+    """The URL of moto's server."""
+    from moto.server import ThreadedMotoServer
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
