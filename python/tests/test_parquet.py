@@ -335,6 +335,32 @@ def test_another_schema_in_a_later_file_is_named(tmp_path):
         describe(tmp_path, dense=["age"], categorical=["user"])
 
 
+def test_numbers_beyond_63_bits(tmp_path):
+    path = tmp_path / "a.parquet"
+    big = (1 << 63) + 5
+    pq.write_table(pa.table({"click": pa.array([0, 1, 1], pa.float32()), "k": pa.array([1, big, 2], pa.uint64()),
+                             "n": pa.array([3, None, big], pa.uint64())}), path)
+    dataset = describe(path, categorical=["k"], columns=["n"])
+    with pytest.raises(tc.DataError, match=f"row 1: column 'k': expected a key from 0 to 9 .*found {big}"):
+        read(describe(path, categorical=["k"], slot_size_array=[10]))
+    with pytest.raises(tc.DataError, match=r"row 1: column 'n': expected a value, found none"):
+        read(dataset, columns=["n"], batch_size=3)
+    pq.write_table(pa.table({"click": pa.array([0, 1, 1], pa.float32()), "k": pa.array([1, big, 2], pa.uint64()),
+                             "n": pa.array([3, 4, big], pa.uint64())}), path)
+    dataset = describe(path, categorical=["k"], columns=["n"])
+    with pytest.raises(tc.DataError, match=f"row 2: column 'n': expected an integer up to {(1 << 63) - 1}, found {big}"):
+        read(dataset, columns=["n"], batch_size=3)
+    assert [row[0][0] % (1 << 64) for row in read(dataset)[2]] == [1, big, 2]
+
+
+def test_lists_that_are_too_long_for_labels_are_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"click": pa.FixedSizeListArray.from_arrays(np.zeros((1 << 20) + 1, "f4"), (1 << 20) + 1)}),
+                   path)
+    with pytest.raises(tc.DataError, match="column 'click': expected lists of at most 1048576 values, found 1048577"):
+        describe(path)
+
+
 def test_a_file_that_changes_is_noticed(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(draw_table(600000, lists=False), path, row_group_size=100000)

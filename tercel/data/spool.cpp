@@ -98,6 +98,7 @@ DecodedRows Spool::keep(const DecodedRows& rows) {
   for (const KeyColumn& column : rows.keys) {
     KeyColumn copy;
     copy.per_row = column.per_row;
+    copy.is_unsigned = column.is_unsigned;
     const auto num = static_cast<size_t>(keys_of(column));
     const int64_t first = rows.rows == 0 ? 0 : column.begin(0);
     copy.keys = put(column.keys + first, num);

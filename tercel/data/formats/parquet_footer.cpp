@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tercel/data/formats/thrift_compact_impl.h"
+#include "tercel/data/schema.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -20,6 +21,7 @@ constexpr int64_t kTailBytes = 8;  // length of the metadata, and the magic numb
 constexpr int64_t kMaxMetadataBytes = int64_t{1} << 30;
 constexpr int64_t kMaxGroupRows = int64_t{1} << 31;
 constexpr int64_t kMaxChunkBytes = int64_t{1} << 40;
+constexpr int64_t kMaxValues = int64_t{1} << 40;  // of a column of a row group
 constexpr size_t kMaxElements = size_t{1} << 20;
 constexpr int kMaxTreeDepth = 16;
 
@@ -305,6 +307,12 @@ class FooterParser {
              str_cat({group.chunks.size(), " columns"}));
       for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
         const int64_t values = group.chunks[leaf].values;
+        // What readers compute with them cannot overflow.
+        const int64_t most = std::min(kMaxValues, kMaxHotness * group.rows);
+        if (values > most)
+          fail(str_cat({"at most ", most, " values in column ", leaf, " of row group ", number, ", which has ",
+                        group.rows, " rows"}),
+               str_cat({values}));
         if (leaves_[leaf].repeated > 0 ? values < group.rows : values != group.rows)
           fail(str_cat({leaves_[leaf].repeated > 0 ? "at least " : "", group.rows, " values in column ", leaf,
                         " of row group ", number, ", which has so many rows"}),

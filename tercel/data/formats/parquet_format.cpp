@@ -142,9 +142,7 @@ class ParquetFormat final : public DatasetFormat {
  private:
   void check() const {
     check_options(options_, name());
-    TERCEL_CHECK(options_.fill_null_dense.size() <= 1 && options_.fill_null_key.size() <= 1, ConfigError, "[", name(),
-                 "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
-                 std::max(options_.fill_null_dense.size(), options_.fill_null_key.size()));
+    check_fills(options_.fill_null_dense, options_.fill_null_key);
   }
 
   ParquetOptions options_;

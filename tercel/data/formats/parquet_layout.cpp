@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "tercel/data/formats/parquet_layout_impl.h"
@@ -136,6 +138,16 @@ void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) co
   }
 }
 
+void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key) {
+  TERCEL_CHECK(fill_null_dense.size() <= 1 && fill_null_key.size() <= 1, ConfigError, "[", kOwner,
+               "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
+               std::max(fill_null_dense.size(), fill_null_key.size()));
+  for (const double value : fill_null_dense)
+    TERCEL_CHECK(std::abs(value) <= double{std::numeric_limits<float>::max()}, ConfigError, "[", kOwner,
+                 "] option 'fill_null_dense': expected a finite number that f32 holds, found ", format_double(value));
+}
+
+// Widths, and values of a row, have limits (kMaxDim, kMaxHotness), by which nothing here overflows.
 int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, const ParquetRowGroup& group,
                           std::string_view file) {
   const int64_t rows = std::max<int64_t>(1, group.rows);
@@ -146,7 +158,7 @@ int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, c
     const int64_t values = info ? group.chunks[static_cast<size_t>(info->first_leaf)].values : 0;
     bytes += column.list ? 8 + values / rows * (column.weights.empty() ? 8 : 12) : 12;
   }
-  return bytes + 8 * static_cast<int64_t>(plan.columns.size());
+  return std::max<int64_t>(1, bytes + 8 * static_cast<int64_t>(plan.columns.size()));
 }
 
 }  // namespace tercel::data

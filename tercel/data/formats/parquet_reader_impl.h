@@ -48,9 +48,10 @@ class RowGroupStream {
     int64_t first_row = 0;  // of the group, in the file
     int64_t rows = 0;
     int64_t largest_allocation = 0;  // see largest_allocation()
+    FileInfo info = {};              // of the file whose metadata this is
   };
 
-  /** Opens the file again. The handle must outlive it. */
+  /** Opens the file again; DataError if it is another one now. The handle must outlive it. */
   RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves, const Place& place,
                  int64_t batch_rows);
 

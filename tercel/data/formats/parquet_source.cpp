@@ -125,7 +125,8 @@ RowWindows ParquetSource::windows() const {
 }
 
 std::unique_ptr<RowGroupStream> ParquetSource::open_group(const Group& group, int64_t batch_rows) const {
-  const RowGroupStream::Place place{group.file, group.number, group.row_in_file, group.rows, group.largest_allocation};
+  const RowGroupStream::Place place{
+      group.file, group.number, group.row_in_file, group.rows, group.largest_allocation, files_[group.file].info};
   return std::make_unique<RowGroupStream>(*handles_[group.file], plan_, leaves_[group.file], place, batch_rows);
 }
 
@@ -156,16 +157,16 @@ void ParquetSource::load(Span<RowRange> ranges, Window& target, const std::atomi
 
 void ParquetSource::load_piece(size_t index, int64_t skip, int64_t count, ParquetWindow& window) {
   const Group& group = groups_[index];
-  const RecordPlace at{group.row_in_file, 0};
-  if (!stream_ || stream_group_ != index || skip < streamed_first_) {
-    streamed_.reset();
-    stream_ = open_group(group, piece_rows(group));
-    stream_group_ = index;
-    streamed_first_ = 0;
-  }
-  int64_t first = window.rows;
+  const int64_t first = window.rows;
+  const size_t first_part = window.parts.size();
   try {
-    while (count > 0) {
+    if (!stream_ || stream_group_ != index || skip < streamed_first_) {
+      streamed_.reset();
+      stream_ = open_group(group, piece_rows(group));
+      stream_group_ = index;
+      streamed_first_ = 0;
+    }
+    for (int64_t done = 0; done < count;) {
       while (!streamed_ || skip >= streamed_first_ + streamed_->rows) {
         if (streamed_) streamed_first_ += streamed_->rows;
         DecodedRows next;
@@ -174,16 +175,25 @@ void ParquetSource::load_piece(size_t index, int64_t skip, int64_t count, Parque
         streamed_ = std::make_shared<const DecodedRows>(std::move(next));
       }
       const int64_t begin = skip - streamed_first_;
-      const int64_t taken = std::min(count, streamed_->rows - begin);
-      window.parts.push_back({streamed_, begin, first, taken, nullptr});
+      const int64_t taken = std::min(count - done, streamed_->rows - begin);
+      window.parts.push_back({streamed_, begin, first + done, taken, nullptr});
       skip += taken;
-      first += taken;
-      count -= taken;
+      done += taken;
     }
-    files_.check_unchanged(group.file, at);
+    if (skip == group.rows) {
+      // The end of the stream is looked at: it may have more rows than the metadata says.
+      DecodedRows none;
+      stream_->next(none);
+      stream_.reset();
+      streamed_.reset();
+    }
+    files_.check_unchanged(group.file, {group.row_in_file, 0});
   } catch (...) {
+    // Of all these rows: what was decoded before is not to be trusted where the file changed.
     stream_.reset();
-    window.parts.push_back({nullptr, 0, first, std::max<int64_t>(1, count), std::current_exception()});
+    streamed_.reset();
+    window.parts.resize(first_part);
+    window.parts.push_back({nullptr, 0, first, count, std::current_exception()});
   }
 }
 

@@ -61,7 +61,7 @@ Files files_of(const std::vector<std::string>& sources) {
 struct OpenFile {
   std::string path;
   std::string name;  // for messages
-  int64_t bytes = 0;
+  FileInfo info;
   ParquetFooter footer;
 };
 
@@ -69,7 +69,7 @@ std::vector<OpenFile> open_all(const Files& files) {
   std::vector<OpenFile> opened;
   for (const std::string& path : files.paths) {
     const std::unique_ptr<RandomAccessFile> file = open_data_file(path);
-    opened.push_back({path, printable(path), file->size(), read_parquet_footer(*file)});
+    opened.push_back({path, printable(path), file->identity(), read_parquet_footer(*file)});
   }
   return opened;
 }
@@ -149,7 +149,7 @@ class Describer {
 
   Dataset describe() {
     check_options(spec_, kOwner);
-    check_fills();
+    check_fills(spec_.fill_null_dense, spec_.fill_null_key);
     const Files train = files_of(spec_.train), valid = files_of(spec_.valid), test = files_of(spec_.test);
     train_ = open_all(train);
     valid_ = open_all(valid);
@@ -185,17 +185,11 @@ class Describer {
     for (const OpenFile& file : opened) {
       DataFile record;
       record.path = file.path;
-      record.bytes = file.bytes;
+      record.bytes = file.info.size;
       record.rows = file.footer.rows;
       part.files.push_back(std::move(record));
     }
     return part;
-  }
-
-  void check_fills() const {
-    TERCEL_CHECK(spec_.fill_null_dense.size() <= 1 && spec_.fill_null_key.size() <= 1, ConfigError, "[", kOwner,
-                 "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
-                 std::max(spec_.fill_null_dense.size(), spec_.fill_null_key.size()));
   }
 
   ColumnChoice choose() const {
@@ -275,6 +269,8 @@ class Describer {
         TERCEL_CHECK(found % group.rows == 0, DataError, file.name, ": column '", printable(name),
                      "': expected lists of the same length, found ", found, " values in ", group.rows, " rows");
         values.width = found / group.rows;
+        TERCEL_CHECK(values.width <= kMaxDim, DataError, file.name, ": column '", printable(name),
+                     "': expected lists of at most ", kMaxDim, " values, found ", values.width);
         return values;
       }
     return values;
@@ -284,6 +280,8 @@ class Describer {
     dim = 0;
     for (const ParquetValues& column : columns) {
       dim += column.width;
+      TERCEL_CHECK(dim <= kMaxDim, ConfigError, kOwner, ": expected at most ", kMaxDim,
+                   " labels and dense values in a row, found more with column '", printable(column.name), "'");
       for (int64_t k = 0; k < column.width; ++k)
         names.push_back(column.list ? str_cat({column.name, "[", k, "]"}) : column.name);
     }
@@ -361,8 +359,8 @@ class Describer {
     const std::vector<int32_t> leaves = leaves_of(plan, file.footer, file.name);
     for (size_t g = 0; g < file.footer.row_groups.size(); ++g) {
       const ParquetRowGroup& group = file.footer.row_groups[g];
-      const RowGroupStream::Place place{0, static_cast<int32_t>(g), group.first_row, group.rows,
-                                        largest_allocation(group)};
+      const RowGroupStream::Place place{0,          static_cast<int32_t>(g),   group.first_row,
+                                        group.rows, largest_allocation(group), file.info};
       RowGroupStream stream(handle, plan, leaves, place, kBatchRows);
       for (DecodedRows rows; stream.next(rows);)
         for (size_t i = 0; i < places.size(); ++i)

@@ -276,10 +276,10 @@ void ParquetWriter::check_row(const RowView& row) {
                         "', which has no lists"}),
                str_cat({count}));
     for (int64_t k = 0; k < count; ++k, ++keys)
-      if (!holds(layout.type, *keys - layout.offset))
+      if (!holds(layout.type, subtract_wrapping(*keys, layout.offset)))
         fail_row(str_cat({"a key of type ", parquet_type_text(layout.type, false), " in column '",
                           printable(layout.name), "'"}),
-                 str_cat({*keys - layout.offset}));
+                 str_cat({subtract_wrapping(*keys, layout.offset)}));
   }
   for (size_t c = 0; c < layout_.columns.size(); ++c) {
     if (layout_.columns[c].type == ColumnType::I64) continue;
@@ -304,7 +304,7 @@ void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
     const ParquetKeys& layout = layout_.keys[s];
     Columns::Keys& to = columns.keys[s];
     const int64_t count = row.count(s, schema().slots[s].hotness);
-    // A column without lists has a missing key in place of an empty bag.
+    // A column without lists has a missing key, and a missing weight, in place of an empty bag.
     const bool missing = !layout.list && count == 0;
     if (!layout.list) {
       if (bit_of_row % 8 == 0) to.valid.push_back(0);
@@ -316,7 +316,7 @@ void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
     const auto stored = missing ? size_t{1} : static_cast<size_t>(count);
     to.bytes.resize(begin + stored * width);
     for (int64_t k = 0; k < count; ++k) {
-      const int64_t local = row.keys[key + k] - layout.offset;
+      const int64_t local = subtract_wrapping(row.keys[key + k], layout.offset);
       std::memcpy(to.bytes.data() + begin + static_cast<size_t>(k) * width, &local, width);
     }
     if (!layout.weights.empty()) {
