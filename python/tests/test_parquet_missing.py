@@ -87,3 +87,48 @@ def test_a_fill_that_f32_does_not_hold_is_refused(tmp_path):
     with pytest.raises(tc.ConfigError, match="'fill_null_dense': expected a finite number that f32 holds, found 1e.300"):
         describe(path, dense=["x"], fill_null_dense=[1e300])
     assert read(describe(path, dense=["x"], fill_null_dense=[3e38]))[1][1, 0] == np.float32(3e38)
+
+
+def test_row_groups_without_rows_are_passed_over(tmp_path):
+    path, empty = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    table = pa.table({"click": LABELS, "k": pa.array([[1], [2, 3], [], [4]])})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for part in (table.slice(0, 0), table.slice(0, 3), table.slice(0, 0), table.slice(3)):
+            writer.write_table(part)
+    assert pq.ParquetFile(path).metadata.num_row_groups == 4
+    pq.write_table(table.slice(0, 0), empty)
+    dataset = describe(path, categorical=["k"])
+    assert read(dataset)[2] == [[[1]], [[2, 3]], [[]], [[4]]]
+    dataset = td.open_files("parquet", train=[str(empty), str(path)], label=["click"], categorical=["k"])
+    for options in ({}, {"shuffle": True}):
+        assert len(read(dataset, **options)[2]) == 4
+
+
+def test_a_column_of_nothing_but_missing_values(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pd.DataFrame({"click": np.zeros(2, "f4"), "x": [None, None], "v": [None, None], "k": [None, None],
+                  "ks": [None, None], "n": [None, None]}).to_parquet(tmp_path / "0.parquet")
+    assert pq.read_schema(tmp_path / "0.parquet").field("x").type == pa.null()
+    pd.DataFrame({"click": np.ones(2, "f4"), "x": np.array([1, 2], "f4"), "v": [[1.5, 2], [3, 4]], "k": [5, 6],
+                  "ks": [[7, 8], [9]], "n": [10, 11]}).to_parquet(tmp_path / "1.parquet")
+    names = {"dense": ["x", "v"], "categorical": ["k", "ks"]}
+    _, dense, keys = read(describe(tmp_path, fill_null_dense=[-1], fill_null_key=[0], **names))
+    assert dense.tolist() == [[-1, -1, -1], [-1, -1, -1], [1, 1.5, 2], [2, 3, 4]]
+    assert keys == [[[0], [0]], [[0], [0]], [[5], [7, 8]], [[6], [9]]]
+    options = {"fill_null_dense": [-1], "missing_keys": "empty"}
+    assert read(describe(tmp_path, **options, **names))[2] == [[[], []], [[], []], [[5], [7, 8]], [[6], [9]]]
+    assert read(describe(tmp_path, **options, **names), shuffle=True, shuffle_window=1)[2] != []
+    for name in ("x", "v", "k", "ks"):
+        kind = "dense" if name in ("x", "v") else "categorical"
+        with pytest.raises(tc.DataError, match=rf"0.parquet: .*row 0: column '{name}': expected a value, found none"):
+            read(describe(tmp_path, **{kind: [name]}))
+    dataset = describe(tmp_path, columns=["n"])
+    assert [(column.name, column.type) for column in dataset.schema.columns] == [("n", "i64")]
+    with pytest.raises(tc.DataError, match="column 'n': expected a value, found none"):
+        read(dataset, columns=["n"])
+
+
+def test_lists_without_any_element_have_no_type(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"click": LABELS, "k": pa.array([[], [None], None, []], pa.list_(pa.null()))}), path)
+    assert read(describe(path, categorical=["k"], fill_null_key=[3]))[2] == [[[]], [[3]], [[3]], [[]]]

@@ -68,6 +68,7 @@ struct Elements {
   const uint8_t* dictionary_valid = nullptr;
   int64_t dictionary_offset = 0;
   int64_t dictionary_length = 0;
+  bool all_missing = false;
 };
 
 bool bit(const uint8_t* bits, int64_t i) { return (bits[i >> 3] >> (i & 7) & 1) != 0; }
@@ -123,11 +124,16 @@ void check_array(const ArrowArray& array, int64_t buffers, int64_t children, std
 /** The elements of an array, from `first` on. */
 Elements elements_of(const ArrowArray& array, const ArrowNumbers& numbers, int64_t first, int64_t count,
                      std::string_view owner, std::string_view name) {
-  check_array(array, 2, 0, owner, name);
+  check_array(array, numbers.all_missing ? 0 : 2, 0, owner, name);
   if (first < 0 || count < 0 || first > array.length - count)
     fail_array(owner, name, str_cat({first, " and ", count, " more elements"}), str_cat({array.length}));
   Elements elements;
   elements.type = numbers.type;
+  elements.all_missing = numbers.all_missing;
+  if (numbers.all_missing) {
+    elements.length = count;
+    return elements;
+  }
   elements.valid = validity(array);
   elements.offset = array.offset + first;
   elements.length = count;
@@ -152,6 +158,10 @@ Elements elements_of(const ArrowArray& array, const ArrowNumbers& numbers, int64
 template <class To, class Missing>
 void convert(const Elements& from, To* to, std::string_view owner, std::string_view name, Missing missing) {
   const int64_t offset = from.offset;
+  if (from.all_missing) {
+    for (int64_t i = 0; i < from.length; ++i) to[i] = missing(i);
+    return;
+  }
   if (from.index) {
     with_type(*from.index, [&]<class Index>(Index) {
       if constexpr (std::is_integral_v<Index> && !std::is_same_v<Index, bool>) {
@@ -185,7 +195,7 @@ void convert(const Elements& from, To* to, std::string_view owner, std::string_v
 /** Whether elements are a plain array of To. */
 template <class To>
 bool is_plain(const Elements& elements) {
-  if (elements.valid || elements.index) return false;
+  if (elements.valid || elements.index || elements.all_missing) return false;
   if constexpr (std::is_same_v<To, float>) return elements.type == ElementType::F32;
   return elements.type == ElementType::I64 || elements.type == ElementType::U64;
 }
@@ -261,6 +271,13 @@ void decode_scalars(const Elements& elements, std::optional<float> fill, FloatCo
     add_missing(out.bad, row);
     return kNoValue;
   });
+  out.values = out.own.data();
+}
+
+/** Rows of `width` values, all of which are missing. */
+void decode_missing(int64_t rows, std::optional<float> fill, FloatColumn& out) {
+  out.own.assign(static_cast<size_t>(rows * out.width), fill.value_or(kNoValue));
+  for (int64_t row = 0; !fill && row < rows; ++row) add_missing(out.bad, row);
   out.values = out.own.data();
 }
 
@@ -457,6 +474,7 @@ void decode_weights(const ArrowArray& array, const ArrowNumbers& numbers, const 
   } else {
     lists.child = &array;
     for (int64_t row = 0; row <= rows; ++row) lists.offsets.push_back(row);
+    for (int64_t row = 0; numbers.all_missing && row < rows; ++row) lists.missing.push_back(row);
   }
   const Elements elements = elements_of(lists, numbers, owner, name);
   std::vector<float> weights(static_cast<size_t>(elements.length));
@@ -563,6 +581,10 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field) {
     if (!numbers.index || is_float(*numbers.index) || *numbers.index == ElementType::Bool) return std::nullopt;
     values = element->dictionary->format ? element->dictionary->format : "";
   }
+  if (values == "n") {
+    numbers.all_missing = true;
+    return numbers;
+  }
   const std::optional<ElementType> type = number_of_format(values);
   if (!type) return std::nullopt;
   numbers.type = *type;
@@ -571,7 +593,10 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field) {
 
 std::string arrow_type_text(const ArrowSchema& field) {
   const std::optional<ArrowNumbers> numbers = arrow_numbers(field);
-  if (numbers) return numbers->is_list() ? str_cat({"list<", type_name(numbers->type), ">"}) : type_name(numbers->type);
+  if (numbers) {
+    const std::string type = numbers->all_missing ? "null" : type_name(numbers->type);
+    return numbers->is_list() ? str_cat({"list<", type, ">"}) : type;
+  }
   const std::string_view format = field.format ? field.format : "";
   if (field.dictionary) return "dictionary";
   if (format == "u" || format == "U" || format == "vu") return "string";
@@ -616,7 +641,8 @@ ArrowDecoder::Column ArrowDecoder::find(const std::string& name, bool list, std:
   column.child = found->second.front();
   const ArrowSchema* field = schema_->children[column.child];
   const std::optional<ArrowNumbers> numbers = arrow_numbers(*field);
-  if (!numbers || numbers->is_list() != list)
+  const bool is_missing = numbers && numbers->all_missing && !numbers->is_list();
+  if (!numbers || (numbers->is_list() != list && !is_missing))
     fail_array(owner, name, list ? "lists of numbers" : "numbers", arrow_type_text(*field));
   column.numbers = *numbers;
   return column;
@@ -624,7 +650,7 @@ ArrowDecoder::Column ArrowDecoder::find(const std::string& name, bool list, std:
 
 void ArrowDecoder::check_type(const Column& column, bool good, std::string_view expected,
                               std::string_view owner) const {
-  if (!good) fail_array(owner, column.name, expected, type_name(column.numbers.type));
+  if (!good && !column.numbers.all_missing) fail_array(owner, column.name, expected, type_name(column.numbers.type));
 }
 
 ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, std::string_view owner) : plan_(plan) {
@@ -681,7 +707,9 @@ DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& 
     FloatColumn out;
     out.width = plan_.floats[c].width;
     const ArrowArray& child = children[column.child];
-    if (column.numbers.is_list())
+    if (plan_.floats[c].list && !column.numbers.is_list())
+      decode_missing(child.length, plan_.fill_float, out);
+    else if (column.numbers.is_list())
       decode_lists(child, column.numbers, plan_.fill_float, out, owner, column.name);
     else
       decode_scalars(elements_of(child, column.numbers, 0, child.length, owner, column.name), plan_.fill_float, out,

@@ -60,7 +60,7 @@ struct Element {
 };
 
 constexpr int32_t kLogicalDecimal = 5, kLogicalDate = 6, kLogicalTime = 7, kLogicalTimestamp = 8, kLogicalInteger = 10,
-                  kLogicalFloat16 = 15;
+                  kLogicalUnknown = 11, kLogicalFloat16 = 15;
 
 bool is_text(const Element& leaf) { return leaf.converted == kUtf8 || leaf.logical == 1; }
 
@@ -89,6 +89,7 @@ ElementType integer_type(const Element& leaf) {
 }
 
 std::optional<ElementType> number_type(const Element& leaf) {
+  if (leaf.logical == kLogicalUnknown) return std::nullopt;
   const bool decimal = leaf.converted == kDecimal || leaf.logical == kLogicalDecimal;
   switch (leaf.physical) {
     case kBoolean: return ElementType::Bool;
@@ -108,6 +109,7 @@ std::optional<ElementType> number_type(const Element& leaf) {
 }
 
 std::string leaf_text(const Element& leaf) {
+  if (leaf.logical == kLogicalUnknown) return "null";
   if (is_temporal(leaf)) return "time";
   if (leaf.converted == kDecimal || leaf.logical == kLogicalDecimal) return "decimal";
   if (const std::optional<ElementType> number = number_type(leaf)) {
@@ -251,6 +253,7 @@ class FooterParser {
       const Element& leaf = elements_[leaves_.back().element];
       column.list = lists == 1;
       column.number = number_type(leaf);
+      column.all_missing = leaf.logical == kLogicalUnknown;
       column.temporal = column.number && is_temporal(leaf);
       column.type = column.list ? str_cat({"list<", leaf_text(leaf), ">"}) : leaf_text(leaf);
     } else {
@@ -387,9 +390,16 @@ class FooterParser {
     constexpr uint32_t kNeeded = (1u << 1) | (1u << 4) | (1u << 5) | (1u << 6) | (1u << 7) | (1u << 9);
     if ((found & kNeeded) != kNeeded)
       fail(str_cat({"type, codec, num_values, sizes and data_page_offset of column ", leaf}), "less");
-    // Some writers set the offset of a dictionary that is not there to 0.
-    chunk.offset = dictionary_page > 0 ? std::min(dictionary_page, data_page) : data_page;
     const auto magic = static_cast<int64_t>(kMagic.size());
+    // Some writers set the offset of a page that is not there to 0: of a dictionary, or of the data of no rows.
+    const bool has_no_page = chunk.values == 0 && chunk.compressed == 0 && data_page == 0 && dictionary_page == 0;
+    const bool has_data_page = chunk.values > 0 || data_page > 0;
+    if (has_no_page)
+      chunk.offset = magic;
+    else if (dictionary_page > 0 && has_data_page)
+      chunk.offset = std::min(dictionary_page, data_page);
+    else
+      chunk.offset = dictionary_page > 0 ? dictionary_page : data_page;
     if (chunk.offset < magic || chunk.compressed > end_of_data_ - chunk.offset)
       fail(str_cat({"column ", leaf, " of row group ", footer_.row_groups.size(), " between bytes ", magic, " and ",
                     end_of_data_}),
@@ -406,6 +416,7 @@ class FooterParser {
     for (size_t g = 0; g < footer_.row_groups.size(); ++g)
       for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
         const ParquetChunk& chunk = footer_.row_groups[g].chunks[leaf];
+        if (chunk.values == 0 && chunk.compressed == 0) continue;
         ranges.push_back({chunk.offset, chunk.offset + chunk.compressed, g, leaf});
       }
     std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });

@@ -27,7 +27,11 @@ std::vector<ParquetValues> values_of(std::string_view kind, const std::vector<st
   return columns;
 }
 
+/** Whether the column, of whose values none is there, stands for one of numbers, or of lists of them. */
+bool fits_missing(const ParquetColumnInfo& column, bool list) { return column.all_missing && (list || !column.list); }
+
 bool fits(const ParquetColumnInfo& column, ElementType type, bool list) {
+  if (fits_missing(column, list)) return true;
   return column.number && *column.number == type && column.list == list;
 }
 
@@ -127,12 +131,14 @@ void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) co
     check_type(column.name, column.type, column.list);
     if (column.weights.empty()) continue;
     const ParquetColumnInfo& weights = find(column.weights);
+    if (fits_missing(weights, column.list)) continue;
     if (!weights.number || !is_float(*weights.number) || weights.list != column.list)
       refuse(column.weights, column.list ? "list<float>" : "float", weights);
   }
   for (const Column& column : columns) {
     const ParquetColumnInfo& found = find(column.name);
     const bool wants_float = column.type == ColumnType::F32;
+    if (fits_missing(found, false)) continue;
     if (!found.number || found.list || is_float(*found.number) != wants_float)
       refuse(column.name, wants_float ? "float or double" : "integers", found);
   }

@@ -45,6 +45,15 @@ int64_t largest_allocation(const ParquetRowGroup& group) {
   return largest;
 }
 
+int64_t bytes_in_file(const ParquetRowGroup& group, const std::vector<int32_t>& leaves) {
+  int64_t sum = 0;
+  for (const int32_t leaf : leaves) {
+    const ParquetChunk& chunk = group.chunks[static_cast<size_t>(leaf)];
+    sum += chunk.compressed + chunk.uncompressed;
+  }
+  return sum;
+}
+
 RowGroupStream::RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves,
                                const Place& place, int64_t batch_rows)
     : place_(place),

@@ -39,6 +39,9 @@ std::vector<int32_t> leaves_of(const ColumnPlan& plan, const ParquetFooter& foot
 /** The most bytes that decoding a row group may need at once, as the sizes in its metadata say. */
 int64_t largest_allocation(const ParquetRowGroup& group);
 
+/** Bytes of these columns of a row group, compressed and not: what may be in memory while it is decoded. */
+int64_t bytes_in_file(const ParquetRowGroup& group, const std::vector<int32_t>& leaves);
+
 /** A row group, decoded piece by piece. */
 class RowGroupStream {
  public:

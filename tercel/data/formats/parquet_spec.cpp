@@ -236,10 +236,17 @@ class Describer {
                    kOwner, "] option 'weighted': expected names of categorical columns, found '", printable(name), "'");
   }
 
-  /** The column of a name in the first file. */
+  /** The column of a name in the first file, or in the first one where it has values. */
   const ParquetColumnInfo& find(const std::string& name) const {
     const OpenFile& file = train_.front();
-    if (const ParquetColumnInfo* column = file.footer.find(name, file.name)) return *column;
+    if (const ParquetColumnInfo* column = file.footer.find(name, file.name)) {
+      for (const std::vector<OpenFile>* files : {&train_, &valid_, &test_})
+        for (const OpenFile& other : *files) {
+          const ParquetColumnInfo* same = other.footer.find(name, other.name);
+          if (same && !same->all_missing) return *same;
+        }
+      return *column;
+    }
     std::string known;
     for (size_t i = 0; i < std::min<size_t>(file.footer.columns.size(), 20); ++i)
       known += str_cat({i == 0 ? "" : ", ", printable(file.footer.columns[i].name)});
@@ -254,6 +261,7 @@ class Describer {
 
   ParquetValues values_of(const std::string& name) const {
     const ParquetColumnInfo& column = find(name);
+    if (column.all_missing) return {name, ElementType::F32, column.list, 1};
     if (!column.number || column.temporal) refuse(column, "numbers, or lists of numbers");
     if (!spec_.integers && !is_float(*column.number))
       refuse(column,
@@ -264,7 +272,7 @@ class Describer {
     for (const OpenFile& file : train_)
       for (const ParquetRowGroup& group : file.footer.row_groups) {
         const ParquetColumnInfo* own = file.footer.find(name, file.name);
-        if (group.rows == 0 || !own) continue;
+        if (group.rows == 0 || !own || own->all_missing) continue;
         const int64_t found = group.chunks[static_cast<size_t>(own->first_leaf)].values;
         TERCEL_CHECK(found % group.rows == 0, DataError, file.name, ": column '", printable(name),
                      "': expected lists of the same length, found ", found, " values in ", group.rows, " rows");
@@ -289,9 +297,11 @@ class Describer {
 
   void add_slot(const std::string& name) {
     const ParquetColumnInfo& column = find(name);
-    if (!column.number || column.temporal || is_float(*column.number) || *column.number == ElementType::Bool)
+    const bool is_key =
+        column.number && !column.temporal && !is_float(*column.number) && *column.number != ElementType::Bool;
+    if (!is_key && !column.all_missing)
       refuse(column, "integer keys, or lists of them (text becomes keys by 'tercel convert csv')");
-    ParquetKeys keys{name, *column.number, column.list, 0, ""};
+    ParquetKeys keys{name, column.number.value_or(ElementType::I64), column.list, 0, ""};
     Slot slot;
     slot.name = name;
     if (std::find(spec_.weighted.begin(), spec_.weighted.end(), name) != spec_.weighted.end()) {
@@ -305,8 +315,10 @@ class Describer {
 
   void add_column(const std::string& name) {
     const ParquetColumnInfo& column = find(name);
-    if (!column.number || column.list) refuse(column, "numbers or times");
-    dataset_.schema.columns.push_back({name, is_float(*column.number) ? ColumnType::F32 : ColumnType::I64});
+    const bool is_missing = column.all_missing && !column.list;
+    if (!is_missing && (!column.number || column.list)) refuse(column, "numbers or times");
+    const bool is_integer = column.number && !is_float(*column.number);
+    dataset_.schema.columns.push_back({name, is_integer ? ColumnType::I64 : ColumnType::F32});
   }
 
   // HugeCTR's rule: the keys of slot i are offset by the sum of the sizes before it; a size of 0 gives a slot the keys
@@ -359,6 +371,7 @@ class Describer {
     const std::vector<int32_t> leaves = leaves_of(plan, file.footer, file.name);
     for (size_t g = 0; g < file.footer.row_groups.size(); ++g) {
       const ParquetRowGroup& group = file.footer.row_groups[g];
+      if (group.rows == 0) continue;
       const RowGroupStream::Place place{0,          static_cast<int32_t>(g),   group.first_row,
                                         group.rows, largest_allocation(group), file.info};
       RowGroupStream stream(handle, plan, leaves, place, kBatchRows);
