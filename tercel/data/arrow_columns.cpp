@@ -36,24 +36,13 @@ std::optional<ElementType> number_of_format(std::string_view format) {
       default: return std::nullopt;
     }
   }
-  // Times that are stored as i64: timestamps, dates in milliseconds, times of day in micro- and nanoseconds, durations.
+  // Times that are stored as i64: timestamps, dates in milliseconds, times of day in micro- and nanoseconds, durations;
+  // and as i32: dates in days, times of day in seconds and milliseconds.
   const std::string_view kind = format.substr(0, 3);
+  if (kind == "tdD" || kind == "tts" || kind == "ttm") return ElementType::I32;
   if (kind.starts_with("ts") || kind.starts_with("tD") || kind == "tdm" || kind == "ttu" || kind == "ttn")
     return ElementType::I64;
   return std::nullopt;
-}
-
-std::string type_name(ElementType type) {
-  switch (type) {
-    case ElementType::Bool: return "bool";
-    case ElementType::F16: return "halffloat";
-    case ElementType::F32: return "float";
-    case ElementType::F64: return "double";
-    default: {
-      const std::string_view name = to_string(type);
-      return str_cat({name[0] == 'u' ? "uint" : "int", name.substr(1)});
-    }
-  }
 }
 
 /** Elements of an array of numbers, of which some may be missing. */
@@ -594,8 +583,8 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field) {
 std::string arrow_type_text(const ArrowSchema& field) {
   const std::optional<ArrowNumbers> numbers = arrow_numbers(field);
   if (numbers) {
-    const std::string type = numbers->all_missing ? "null" : type_name(numbers->type);
-    return numbers->is_list() ? str_cat({"list<", type, ">"}) : type;
+    if (numbers->all_missing) return numbers->is_list() ? "list<null>" : "null";
+    return arrow_type_name(numbers->type, numbers->is_list());
   }
   const std::string_view format = field.format ? field.format : "";
   if (field.dictionary) return "dictionary";
@@ -650,7 +639,8 @@ ArrowDecoder::Column ArrowDecoder::find(const std::string& name, bool list, std:
 
 void ArrowDecoder::check_type(const Column& column, bool good, std::string_view expected,
                               std::string_view owner) const {
-  if (!good && !column.numbers.all_missing) fail_array(owner, column.name, expected, type_name(column.numbers.type));
+  if (!good && !column.numbers.all_missing)
+    fail_array(owner, column.name, expected, arrow_type_name(column.numbers.type));
 }
 
 ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, std::string_view owner) : plan_(plan) {

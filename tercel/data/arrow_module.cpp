@@ -103,6 +103,13 @@ const ArrowApi* load(std::string_view owner, const std::string& known_folder) {
     if (module) break;
     if (refused.empty()) refused = ::dlerror();
   }
+  // A module that the user names, and that is not there or is none, has nothing to do with Arrow.
+  const std::string chosen = environment("TERCEL_ARROW_MODULE");
+  const bool lacks_arrow =
+      refused.find("libarrow") != std::string::npos || refused.find("libparquet") != std::string::npos;
+  TERCEL_CHECK(module || chosen.empty() || lacks_arrow, RuntimeError, owner,
+               ": TERCEL_ARROW_MODULE: expected the path of libtercel_arrow.so, found that the loader says: ",
+               printable(refused));
   if (!module) fail_missing(owner, refused, folder);
   const auto entry = reinterpret_cast<ArrowEntry>(::dlsym(module, kArrowEntry));
   const ArrowApi* api = entry ? entry() : nullptr;

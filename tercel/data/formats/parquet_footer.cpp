@@ -57,6 +57,7 @@ struct Element {
   int32_t logical = 0;  // its field in the union
   int64_t bits = 0;
   bool is_signed = true;
+  size_t unit = 0;  // of times: 1 milli-, 2 micro-, 3 nanoseconds; 0: none
 };
 
 constexpr int32_t kLogicalDecimal = 5, kLogicalDate = 6, kLogicalTime = 7, kLogicalTimestamp = 8, kLogicalInteger = 10,
@@ -94,8 +95,8 @@ std::optional<ElementType> number_type(const Element& leaf) {
   switch (leaf.physical) {
     case kBoolean: return ElementType::Bool;
     case kInt32Type:
-      if (decimal || is_temporal(leaf)) return std::nullopt;
-      return integer_type(leaf);
+      if (decimal) return std::nullopt;
+      return is_temporal(leaf) ? ElementType::I32 : integer_type(leaf);
     case kInt64Type:
       if (decimal) return std::nullopt;
       return is_temporal(leaf) ? ElementType::I64 : integer_type(leaf);
@@ -108,24 +109,24 @@ std::optional<ElementType> number_type(const Element& leaf) {
   }
 }
 
+/** "date", "time[ms]", "timestamp[us]". */
+std::string time_text(const Element& leaf) {
+  constexpr std::string_view kUnits[] = {"", "[ms]", "[us]", "[ns]"};
+  std::string_view kind = "timestamp", unit = kUnits[leaf.unit];
+  if (leaf.logical == kLogicalDate || leaf.converted == kDate) return "date";
+  if (leaf.logical == kLogicalTime || leaf.converted == kTimeMillis || leaf.converted == kTimeMicros) kind = "time";
+  if (unit.empty() && (leaf.converted == kTimeMillis || leaf.converted == kTimestampMillis)) unit = kUnits[1];
+  if (unit.empty() && (leaf.converted == kTimeMicros || leaf.converted == kTimestampMicros)) unit = kUnits[2];
+  return str_cat({kind, unit});
+}
+
 std::string leaf_text(const Element& leaf) {
   if (leaf.logical == kLogicalUnknown) return "null";
-  if (is_temporal(leaf)) return "time";
+  if (leaf.physical == kInt96) return "INT96";
+  if (is_temporal(leaf)) return time_text(leaf);
   if (leaf.converted == kDecimal || leaf.logical == kLogicalDecimal) return "decimal";
-  if (const std::optional<ElementType> number = number_type(leaf)) {
-    switch (*number) {
-      case ElementType::F16: return "halffloat";
-      case ElementType::F32: return "float";
-      case ElementType::F64: return "double";
-      case ElementType::Bool: return "bool";
-      default: {
-        const std::string_view name = to_string(*number);
-        return str_cat({name[0] == 'u' ? "uint" : "int", name.substr(1)});
-      }
-    }
-  }
-  if (is_text(leaf)) return "string";
-  return leaf.physical == kInt96 ? "time" : "binary";
+  if (const std::optional<ElementType> number = number_type(leaf)) return arrow_type_name(*number);
+  return is_text(leaf) ? "string" : "binary";
 }
 
 class FooterParser {
@@ -221,6 +222,7 @@ class FooterParser {
     reader_.expect(field, ThriftType::Struct, "logicalType");
     reader_.read_struct(3, "logicalType", [&](const Field& kind) {
       element.logical = kind.id;
+      if (kind.id == kLogicalTime || kind.id == kLogicalTimestamp) return read_unit(kind, element);
       if (kind.id != kLogicalInteger) return reader_.skip(kind, 4, "logicalType");
       reader_.expect(kind, ThriftType::Struct, "integer type");
       reader_.read_struct(4, "integer type", [&](const Field& part) {
@@ -235,6 +237,18 @@ class FooterParser {
       if ((element.bits != 8 && element.bits != 16 && element.bits != 32 && element.bits != 64) ||
           element.bits > widest)
         fail("bitWidth 8, 16, 32 or 64 that fits the type", str_cat({element.bits}));
+    });
+  }
+
+  void read_unit(const Field& field, Element& element) {
+    reader_.expect(field, ThriftType::Struct, "type of a time");
+    reader_.read_struct(4, "type of a time", [&](const Field& part) {
+      if (part.id != 2) return reader_.skip(part, 5, "type of a time");
+      reader_.expect(part, ThriftType::Struct, "unit of a time");
+      reader_.read_struct(5, "unit of a time", [&](const Field& unit) {
+        if (unit.id >= 1 && unit.id <= 3) element.unit = static_cast<size_t>(unit.id);
+        reader_.skip(unit, 6, "unit of a time");
+      });
     });
   }
 

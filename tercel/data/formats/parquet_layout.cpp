@@ -37,21 +37,6 @@ bool fits(const ParquetColumnInfo& column, ElementType type, bool list) {
 
 }  // namespace
 
-std::string parquet_type_text(ElementType type, bool list) {
-  std::string text;
-  switch (type) {
-    case ElementType::Bool: text = "bool"; break;
-    case ElementType::F16: text = "halffloat"; break;
-    case ElementType::F32: text = "float"; break;
-    case ElementType::F64: text = "double"; break;
-    default: {
-      const std::string_view name = to_string(type);
-      text = str_cat({name[0] == 'u' ? "uint" : "int", name.substr(1)});
-    }
-  }
-  return list ? str_cat({"list<", text, ">"}) : text;
-}
-
 ParquetLayout ParquetLayout::written(const Schema& schema, KeyType key_type) {
   ParquetLayout layout;
   layout.labels = values_of("label", schema.label_names, schema.label_dim);
@@ -123,7 +108,7 @@ void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) co
   };
   const auto check_type = [&](const std::string& name, ElementType type, bool list) {
     const ParquetColumnInfo& column = find(name);
-    if (!fits(column, type, list)) refuse(name, parquet_type_text(type, list), column);
+    if (!fits(column, type, list)) refuse(name, arrow_type_name(type, list), column);
   };
   for (const auto* values : {&labels, &dense})
     for (const ParquetValues& column : *values) check_type(column.name, column.type, column.list);

@@ -38,7 +38,4 @@ void check_fills(const std::vector<double>& fill_null_dense, const std::vector<i
 int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, const ParquetRowGroup& group,
                           std::string_view file);
 
-/** "list<int64>" of a type. */
-std::string parquet_type_text(ElementType type, bool list);
-
 }  // namespace tercel::data

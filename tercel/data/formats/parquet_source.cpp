@@ -98,6 +98,11 @@ size_t ParquetSource::group_of(int64_t row) const {
   return static_cast<size_t>(behind - groups_.begin()) - 1;
 }
 
+int64_t ParquetSource::row_behind_damage(int64_t row) const {
+  const Group& group = groups_[group_of(row)];
+  return group.first_row + group.rows;
+}
+
 bool ParquetSource::is_cut(const Group& group) const {
   return group.rows > 1 && group.rows > window_bytes_ / group.row_bytes;
 }

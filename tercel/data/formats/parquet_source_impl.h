@@ -29,6 +29,7 @@ class ParquetSource final : public RecordSource {
                 const SourceOptions& options);
 
   int64_t rows() const override { return files_.rows(); }
+  int64_t row_behind_damage(int64_t row) const override;
   RowWindows windows() const override;
   const BatchShape& shape() const override { return assembler_->shape(); }
   std::unique_ptr<Window> make_window() const override { return std::make_unique<ParquetWindow>(); }

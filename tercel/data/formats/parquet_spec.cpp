@@ -2,24 +2,23 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "tercel/data/file_list.h"
 #include "tercel/data/formats/parquet_format.h"
 #include "tercel/data/formats/parquet_layout_impl.h"
+#include "tercel/data/formats/parquet_metadata_impl.h"
 #include "tercel/data/formats/parquet_reader_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
-#include "tercel/util/json_impl.h"
 
 namespace tercel::data {
 
 namespace {
 
 constexpr std::string_view kOwner = "parquet";
-constexpr std::string_view kMetadataFile = "_metadata.json";
+constexpr std::string_view kExtension = ".parquet";
 
 std::vector<std::string> files_of_pattern(const std::string& pattern) {
   ::glob_t found{};
@@ -28,6 +27,36 @@ std::vector<std::string> files_of_pattern(const std::string& pattern) {
     for (size_t i = 0; i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
   TERCEL_CHECK(!paths.empty(), IoError, printable(pattern), ": expected files that match the pattern, found none");
+  return paths;
+}
+
+/** Files that programs hide, or keep beside the data: ".part-0.parquet", "_SUCCESS". */
+bool is_hidden(const std::string& name) { return name.starts_with('.') || name.starts_with('_'); }
+
+/** A subfolder, of any depth, in which there are Parquet files; empty: there is none. */
+std::string subfolder_with_files(const std::string& folder, int depth = 0) {
+  constexpr int kMaxDepth = 32;
+  for (const std::string& name : list_dir(folder)) {
+    const std::string path = join_path(folder, name);
+    if (is_hidden(name) || !is_directory(path)) {
+      if (depth > 0 && !is_hidden(name) && name.ends_with(kExtension)) return folder;
+      continue;
+    }
+    if (depth == kMaxDepth) return path;
+    if (std::string found = subfolder_with_files(path, depth + 1); !found.empty()) return found;
+  }
+  return "";
+}
+
+std::vector<std::string> files_of_folder(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const std::string& name : list_dir(folder))
+    if (name.ends_with(kExtension) && !is_hidden(name)) paths.push_back(join_path(folder, name));
+  const std::string below = subfolder_with_files(folder);
+  TERCEL_CHECK(below.empty(), IoError, printable(folder),
+               ": expected Parquet files in the folder itself, found some in its subfolder ", printable(below),
+               "; give the folders one by one, or a pattern");
+  TERCEL_CHECK(!paths.empty(), IoError, printable(folder), ": expected a folder with files *.parquet, found none");
   return paths;
 }
 
@@ -42,9 +71,7 @@ Files files_of(const std::vector<std::string>& sources) {
   for (const std::string& source : sources) {
     std::vector<std::string> paths;
     if (exists(source) && is_directory(source)) {
-      for (const std::string& name : list_dir(source))
-        if (name.ends_with(".parquet")) paths.push_back(join_path(source, name));
-      TERCEL_CHECK(!paths.empty(), IoError, printable(source), ": expected a folder with files *.parquet, found none");
+      paths = files_of_folder(source);
     } else if (!exists(source) && source.find_first_of("*?[") != std::string::npos) {
       paths = files_of_pattern(source);
     } else if (source.ends_with(".txt")) {
@@ -74,75 +101,6 @@ std::vector<OpenFile> open_all(const Files& files) {
   return opened;
 }
 
-/** Columns by name. */
-struct ColumnChoice {
-  std::vector<std::string> labels, dense, keys;
-
-  friend bool operator==(const ColumnChoice&, const ColumnChoice&) = default;
-};
-
-/** NVTabular's _metadata.json, read as HugeCTR does: by index, sorted and without duplicates. */
-class MetadataReader {
- public:
-  MetadataReader(const std::string& path, bool by_name)
-      : name_(printable(path)), by_name_(by_name), json_(read_json_file(path, JsonErrors::Data)) {
-    for (const char* key : {"file_stats", "labels", "conts", "cats"})
-      TERCEL_CHECK(json_.is_object() && json_.contains(key) && json_[key].is_array(), DataError, name_,
-                   ": expected a list '", key, "', found ", json_.is_object() ? "none" : "no object");
-  }
-
-  ColumnChoice choose(const OpenFile& file) const {
-    return {columns("labels", file), columns("conts", file), columns("cats", file)};
-  }
-
-  /** Every file must be listed, with its number of rows; entries of other files do not count. */
-  void check_files(const std::vector<OpenFile>& files) const {
-    for (const OpenFile& file : files) {
-      const Json* found = nullptr;
-      for (const Json& entry : json_["file_stats"]) {
-        const bool good = entry.is_object() && entry.contains("file_name") && entry["file_name"].is_string();
-        TERCEL_CHECK(good, DataError, name_, ": file_stats: expected objects with a file_name, found ",
-                     printable(dump_json_line(entry)));
-        if (file_name(entry["file_name"].get<std::string>()) == file_name(file.path)) found = &entry;
-      }
-      TERCEL_CHECK(found, DataError, name_, ": file_stats: expected an entry of '", printable(file_name(file.path)),
-                   "', found none");
-      const bool has_rows = found->contains("num_rows") && (*found)["num_rows"].is_number_integer();
-      TERCEL_CHECK(has_rows && (*found)["num_rows"].get<int64_t>() == file.footer.rows, DataError, name_,
-                   ": file_stats: '", printable(file_name(file.path)), "': expected num_rows ", file.footer.rows,
-                   ", as the file has, found ", has_rows ? dump_json_line((*found)["num_rows"]) : "none");
-    }
-  }
-
- private:
-  std::vector<std::string> columns(const char* group, const OpenFile& file) const {
-    std::vector<std::string> names;
-    std::set<int64_t> indices;
-    const auto count = static_cast<int64_t>(file.footer.columns.size());
-    for (const Json& entry : json_[group]) {
-      const char* key = by_name_ ? "col_name" : "index";
-      const bool good = entry.is_object() && entry.contains(key) &&
-                        (by_name_ ? entry[key].is_string() : entry[key].is_number_integer());
-      TERCEL_CHECK(good, DataError, name_, ": ", group, ": expected objects with ",
-                   by_name_ ? "a col_name" : "an integer index", ", found ", printable(dump_json_line(entry)));
-      if (by_name_) {
-        names.push_back(entry[key].get<std::string>());
-        continue;
-      }
-      const auto index = entry[key].get<int64_t>();
-      TERCEL_CHECK(index >= 0 && index < count, DataError, name_, ": ", group, ": expected an index below ", count,
-                   ", the columns of ", file.name, ", found ", index);
-      indices.insert(index);
-    }
-    for (const int64_t index : indices) names.push_back(file.footer.columns[static_cast<size_t>(index)].name);
-    return names;
-  }
-
-  std::string name_;
-  bool by_name_;
-  Json json_;
-};
-
 class Describer {
  public:
   explicit Describer(const ParquetSpec& spec) : spec_(spec) {}
@@ -154,7 +112,7 @@ class Describer {
     train_ = open_all(train);
     valid_ = open_all(valid);
     test_ = open_all(test);
-    const ColumnChoice choice = choose();
+    const ParquetColumnChoice choice = choose();
     check_choice(choice);
     for (const std::string& name : choice.labels) options_.labels.push_back(values_of(name));
     for (const std::string& name : choice.dense) options_.dense.push_back(values_of(name));
@@ -192,38 +150,42 @@ class Describer {
     return part;
   }
 
-  ColumnChoice choose() const {
-    ColumnChoice named{spec_.label, spec_.dense, spec_.categorical};
-    const bool names = named != ColumnChoice();
-    const std::string beside = join_path(parent_path(train_.front().path), kMetadataFile);
+  static void check_files(const ParquetMetadata& metadata, const std::vector<OpenFile>& files) {
+    for (const OpenFile& file : files) metadata.check_file(file.path, file.footer.rows);
+  }
+
+  ParquetColumnChoice choose() const {
+    ParquetColumnChoice named{spec_.label, spec_.dense, spec_.categorical};
+    const bool names = named != ParquetColumnChoice();
+    const std::string beside = join_path(parent_path(train_.front().path), kParquetMetadataFile);
     const std::string path = !spec_.metadata.empty() ? spec_.metadata : !names && exists(beside) ? beside : "";
     if (path.empty()) {
       TERCEL_CHECK(!named.labels.empty(), ConfigError, "[", kOwner,
                    "] option 'label': expected the names of columns, as there is no ", printable(beside),
                    " that says which are what; found none");
-      TERCEL_CHECK(!spec_.by_name, ConfigError, "[", kOwner, "] option 'by_name': expected a ", kMetadataFile,
+      TERCEL_CHECK(!spec_.by_name, ConfigError, "[", kOwner, "] option 'by_name': expected a ", kParquetMetadataFile,
                    ", found none");
       return named;
     }
     TERCEL_CHECK(!names, ConfigError, "[", kOwner,
                  "] option 'metadata': expected no named columns beside it, as it says which are what");
-    const MetadataReader train(path, spec_.by_name);
-    train.check_files(train_);
-    ColumnChoice choice = train.choose(train_.front());
+    const ParquetMetadata train(path, spec_.by_name);
+    check_files(train, train_);
+    ParquetColumnChoice choice = train.choose(train_.front().footer, train_.front().name);
     TERCEL_CHECK(!choice.labels.empty(), DataError, printable(path), ": labels: expected at least one, found none");
     for (const std::vector<OpenFile>* files : {&valid_, &test_}) {
       if (files->empty()) continue;
-      const std::string other_path = join_path(parent_path(files->front().path), kMetadataFile);
+      const std::string other_path = join_path(parent_path(files->front().path), kParquetMetadataFile);
       if (!exists(other_path) || other_path == path) continue;
-      const MetadataReader other(other_path, spec_.by_name);
-      other.check_files(*files);
-      TERCEL_CHECK(other.choose(files->front()) == choice, DataError, printable(other_path),
+      const ParquetMetadata other(other_path, spec_.by_name);
+      check_files(other, *files);
+      TERCEL_CHECK(other.choose(files->front().footer, files->front().name) == choice, DataError, printable(other_path),
                    ": expected the same columns as ", printable(path), " has, found others");
     }
     return choice;
   }
 
-  void check_choice(const ColumnChoice& choice) const {
+  void check_choice(const ParquetColumnChoice& choice) const {
     std::vector<std::string> all;
     for (const auto* names : {&choice.labels, &choice.dense, &choice.keys, &spec_.columns})
       all.insert(all.end(), names->begin(), names->end());

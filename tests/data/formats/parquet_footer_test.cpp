@@ -48,7 +48,7 @@ TEST(ParquetFooter, SaysWhatTheFileHolds) {
   ASSERT_EQ(footer.columns.size(), 6u);
   std::vector<std::string> types;
   for (const ParquetColumnInfo& column : footer.columns) types.push_back(column.type);
-  EXPECT_EQ(types, (std::vector<std::string>{"float", "uint32", "time", "list<double>", "list<int64>", "string"}));
+  EXPECT_EQ(types, (std::vector<std::string>{"float", "uint32", "timestamp", "list<double>", "list<int64>", "string"}));
   EXPECT_EQ(footer.columns[1].number, ElementType::U32);
   EXPECT_TRUE(footer.columns[1].nullable);
   EXPECT_TRUE(footer.columns[2].temporal);
