@@ -110,6 +110,8 @@ class ParquetFormat final : public DatasetFormat {
     return sum;
   }
 
+  bool is_compressed() const override { return true; }
+
   std::vector<FileFact> describe_part(const Dataset& dataset, const DataPart& part) const override {
     ParquetTotals totals;
     FileFact columns;
@@ -156,11 +158,11 @@ class ParquetFormat final : public DatasetFormat {
     schema.check(name());
     const bool named = !options_.keys.empty();
     for (const ParquetKeys& column : options_.keys)
-      TERCEL_CHECK(options_.key_type == KeyType::I64 || column.type == ElementType::U32, ConfigError, "[", name(),
-                   "] option 'key_type': expected none beside the columns of the source, which are written with the "
-                   "types that they have, found ",
-                   to_string(options_.key_type), ", and column '", printable(column.name), "' of type ",
-                   arrow_type_name(column.type));
+      TERCEL_CHECK(
+          options_.key_type == KeyType::I64 || column.type == ElementType::U32, ConfigError, "[", name(),
+          "] option 'key_type': expected none beside the columns of the source, which keep their types, found ",
+          to_string(options_.key_type), ", and column '", printable(column.name), "' of type ",
+          arrow_type_name(column.type));
     for (const Slot& slot : schema.slots)
       TERCEL_CHECK(named || slot.size == 0 ||
                        static_cast<uint64_t>(slot.first_key + slot.size - 1) <= max_key(options_.key_type),

@@ -113,16 +113,17 @@ int64_t ParquetSource::piece_rows(const Group& group) const {
 
 RowWindows ParquetSource::windows() const {
   std::vector<int64_t> starts;
-  int64_t bytes = kWindowBytes;  // of the window so far: the first row group begins one
+  const int64_t most = std::min(kWindowBytes, window_bytes_);
+  int64_t bytes = most;  // of the window so far: the first row group begins one
   for (const Group& group : groups_) {
     const bool cut = is_cut(group);
     if (cut) {
       for (int64_t row = 0; row < group.rows; row += piece_rows(group)) starts.push_back(group.first_row + row);
-      bytes = kWindowBytes;
+      bytes = most;
       continue;
     }
     const int64_t own = group.rows * group.row_bytes;
-    if (bytes + own > kWindowBytes) {
+    if (bytes + own > most) {
       starts.push_back(group.first_row);
       bytes = 0;
     }
