@@ -1,3 +1,5 @@
+#include <string>
+
 #include "cli/command.h"
 #include "cli/console.h"
 #include "tercel/data/dataset.h"
@@ -7,6 +9,7 @@
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
+#include "tercel/util/options_impl.h"
 
 namespace tercel::cli {
 
@@ -16,10 +19,11 @@ namespace {
 
 void add_facts(Json& json, const std::vector<data::FileFact>& facts) {
   for (const data::FileFact& fact : facts) {
-    if (fact.is_list)
-      json[fact.name] = fact.values;
-    else
-      json[fact.name] = fact.values.front();
+    switch (fact.kind) {
+      case data::FileFact::Kind::Text: json[fact.name] = fact.values.front(); break;
+      case data::FileFact::Kind::Number: json[fact.name] = std::stoll(fact.values.front()); break;
+      case data::FileFact::Kind::List: json[fact.name] = fact.values; break;
+    }
   }
 }
 
@@ -35,10 +39,11 @@ Json describe_part(const data::Dataset& dataset, const data::DataPart& part) {
 
 Json describe_dataset(const data::Dataset& dataset) {
   Json json{{"kind", "dataset"}, {"format", dataset.format->name()}};
+  const Json options = detail::write_options(dataset.format->option_table(), dataset.format->options());
   for (const OptionField& field : dataset.format->option_table()) {
     // Lists of columns are in the description for the library, not for people.
     if (field.type->kind == OptionKind::List && field.type->list.element->kind == OptionKind::Struct) continue;
-    json[std::string(field.name)] = option_text(field, dataset.format->options());
+    json[std::string(field.name)] = options.at(std::string(field.name));
   }
   json.update({{"labels", dataset.schema.label_dim},
                {"dense_dim", dataset.schema.dense_dim},
@@ -57,13 +62,11 @@ Json describe_dataset(const data::Dataset& dataset) {
 /** A file of a format that says enough of itself; null for any other path. */
 Json describe_file(const std::string& path) {
   if (!is_url(path) && is_directory(path)) return nullptr;
-  for (const data::FormatEntry& entry : data::dataset_formats()) {
-    if (!entry.describe_file || !path.ends_with(entry.extension)) continue;
-    Json json{{"kind", "file"}, {"format", entry.name}};
-    add_facts(json, entry.describe_file(path));
-    return json;
-  }
-  return nullptr;
+  const data::FormatEntry* const entry = data::format_of_file(path);
+  if (!entry || !entry->describe_file) return nullptr;
+  Json json{{"kind", "file"}, {"format", entry->name}};
+  add_facts(json, entry->describe_file(path));
+  return json;
 }
 
 Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {

@@ -342,6 +342,32 @@ def test_another_schema_in_a_later_file_is_named(tmp_path):
         describe(tmp_path, dense=["age"], categorical=["user"])
 
 
+def test_numbers_beyond_63_bits(tmp_path):
+    path = tmp_path / "a.parquet"
+    big = (1 << 63) + 5
+    pq.write_table(pa.table({"click": pa.array([0, 1, 1], pa.float32()), "k": pa.array([1, big, 2], pa.uint64()),
+                             "n": pa.array([3, None, big], pa.uint64())}), path)
+    dataset = describe(path, categorical=["k"], columns=["n"])
+    with pytest.raises(tc.DataError, match=f"row 1: column 'k': expected a key from 0 to 9 .*found {big}"):
+        read(describe(path, categorical=["k"], slot_size_array=[10]))
+    with pytest.raises(tc.DataError, match=r"row 1: column 'n': expected a value, found none"):
+        read(dataset, columns=["n"], batch_size=3)
+    pq.write_table(pa.table({"click": pa.array([0, 1, 1], pa.float32()), "k": pa.array([1, big, 2], pa.uint64()),
+                             "n": pa.array([3, 4, big], pa.uint64())}), path)
+    dataset = describe(path, categorical=["k"], columns=["n"])
+    with pytest.raises(tc.DataError, match=f"row 2: column 'n': expected an integer up to {(1 << 63) - 1}, found {big}"):
+        read(dataset, columns=["n"], batch_size=3)
+    assert [row[0][0] % (1 << 64) for row in read(dataset)[2]] == [1, big, 2]
+
+
+def test_lists_that_are_too_long_for_labels_are_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"click": pa.FixedSizeListArray.from_arrays(np.zeros((1 << 20) + 1, "f4"), (1 << 20) + 1)}),
+                   path)
+    with pytest.raises(tc.DataError, match="column 'click': expected lists of at most 1048576 values, found 1048577"):
+        describe(path)
+
+
 def test_a_file_that_changes_is_noticed(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(draw_table(600000, lists=False), path, row_group_size=100000)
@@ -438,3 +464,55 @@ def test_a_bad_record_is_left_out(tmp_path):
     for options in ({}, {"shuffle": True, "seed": 1}):
         labels, dense, keys = read(dataset, batch_size=4, on_bad_record="skip", **options)
         assert sorted(zip(dense[:, 0].tolist(), keys)) == [(0, [[0]]), (2, [[2, 2]]), (4, [[4, 4]])]
+
+
+def test_times_of_every_width_are_further_columns(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"click": pa.array([0, 1], pa.float32()), "d": pa.array([3, 4], pa.date32()),
+                      "d64": pa.array([86400000, 172800000], pa.date64()), "s": pa.array([5, 6], pa.time32("s")),
+                      "ms": pa.array([7, 8], pa.time32("ms")), "us": pa.array([9, 10], pa.time64("us")),
+                      "at": pa.array([11, 12], pa.timestamp("ms"))})
+    pq.write_table(table, path)
+    names = table.column_names[1:]
+    with describe(path, columns=names).batches("train", batch_size=2, columns=names) as reader:
+        found = {name: values.tolist() for name, values in next(iter(reader)).columns.items()}
+    arrow = pq.read_table(path)
+    numbers = {name: arrow[name].combine_chunks().view(f"int{arrow[name].type.bit_width}").to_pylist() for name in names}
+    assert found == numbers
+    assert found["d"] == [3, 4] and found["ms"] == [7, 8] and found["at"] == [11, 12]
+    with pytest.raises(tc.ConfigError, match=r"column 'ms': expected integer keys.*found time\[ms\]"):
+        describe(path, categorical=["ms"])
+    with pytest.raises(tc.ConfigError, match="column 'd': expected numbers.*found date"):
+        describe(path, dense=["d"], integers=True)
+    pq.write_table(table.select(["click", "at"]), path, use_deprecated_int96_timestamps=True)
+    with pytest.raises(tc.ConfigError, match="column 'at': expected numbers or times, found INT96"):
+        describe(path, columns=["at"])
+
+
+def test_hidden_files_and_subfolders(tmp_path):
+    pq.write_table(draw_table(10, lists=False), tmp_path / "a.parquet")
+    for name in (".a.parquet", "._a.parquet", "_a.parquet"):
+        (tmp_path / name).write_bytes(b"no Parquet file")
+    (tmp_path / "_temporary").mkdir()
+    pq.write_table(draw_table(5, lists=False), tmp_path / "_temporary" / "b.parquet")
+    options = {"dense": ["age"], "categorical": ["user"]}
+    assert len(read(describe(tmp_path, **options))[0]) == 10
+    (tmp_path / "empty" / "deeper").mkdir(parents=True)
+    assert len(read(describe(tmp_path, **options))[0]) == 10
+    pq.write_table(draw_table(5, lists=False), tmp_path / "empty" / "deeper" / "b.parquet")
+    with pytest.raises(OSError, match="expected Parquet files in the folder itself, found some in .*empty/deeper"):
+        describe(tmp_path, **options)
+
+
+def test_a_module_that_is_not_there_is_no_lack_of_arrow(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(draw_table(10), path)
+    program = ("import tercel.data as td\n"
+               "try:\n"
+               f"    td.open_files('parquet', train=[{str(path)!r}], label=['click'], categorical=['genres'])\n"
+               "except RuntimeError as error:\n"
+               "    print(error)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERCEL_ARROW_MODULE": str(tmp_path / "no.so")}
+    text = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True,
+                          check=True).stdout
+    assert "TERCEL_ARROW_MODULE: expected the path of libtercel_arrow.so" in text and "install" not in text

@@ -20,7 +20,6 @@ extern "C" TERCEL_API const data::ArrowApi* tercel_arrow_api() {
                                   set_memory_limit,
                                   open_file,
                                   close_file,
-                                  get_schema,
                                   read_row_group,
                                   open_writer,
                                   write_rows,

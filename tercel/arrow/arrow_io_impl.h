@@ -10,6 +10,7 @@
 #include <atomic>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,7 +55,7 @@ class LimitedPool final : public ::arrow::MemoryPool {
 
   ::arrow::MemoryPool* pool_ = ::arrow::default_memory_pool();
   std::atomic<int64_t> held_{0};
-  std::atomic<int64_t> limit_{int64_t{4} << 30};
+  std::atomic<int64_t> limit_{std::numeric_limits<int64_t>::max()};  // until the host sets one
   std::mutex mutex_;
   std::deque<Block> kept_;
   int64_t kept_bytes_ = 0;
@@ -139,7 +140,6 @@ data::ArrowCode guarded(data::ArrowFailure* failure, Function function) {
 // The functions of ArrowApi, by their names there.
 data::ArrowCode open_file(const data::ArrowInput* input, data::ArrowParquetFile** out, data::ArrowFailure* failure);
 void close_file(data::ArrowParquetFile* file);
-data::ArrowCode get_schema(data::ArrowParquetFile* file, ArrowSchema* out, data::ArrowFailure* failure);
 data::ArrowCode read_row_group(data::ArrowParquetFile* file, const data::ArrowInput* input, int32_t row_group,
                                const int32_t* leaves, int32_t leaf_count, int64_t batch_rows,
                                int64_t largest_allocation, ArrowArrayStream* out, data::ArrowFailure* failure);

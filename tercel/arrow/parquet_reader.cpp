@@ -1,9 +1,7 @@
 // Reading Parquet files, one row group at a time.
 #include <arrow/c/bridge.h>
 #include <arrow/record_batch.h>
-#include <arrow/type.h>
 #include <parquet/arrow/reader.h>
-#include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
@@ -84,15 +82,6 @@ ArrowCode open_file(const data::ArrowInput* input, ArrowParquetFile** out, data:
 }
 
 void close_file(ArrowParquetFile* file) { delete file; }
-
-ArrowCode get_schema(ArrowParquetFile* file, ArrowSchema* out, data::ArrowFailure* failure) {
-  return guarded(failure, [&] {
-    std::shared_ptr<::arrow::Schema> schema;
-    ARROW_RETURN_NOT_OK(::parquet::arrow::FromParquetSchema(file->metadata->schema(), arrow_properties(1),
-                                                            file->metadata->key_value_metadata(), &schema));
-    return ::arrow::ExportSchema(*schema, reinterpret_cast<::ArrowSchema*>(out));
-  });
-}
 
 ArrowCode read_row_group(ArrowParquetFile* file, const data::ArrowInput* input, int32_t row_group,
                          const int32_t* leaves, int32_t leaf_count, int64_t batch_rows, int64_t largest_allocation,

@@ -72,8 +72,6 @@ struct ArrowApi {
   /** Reads the metadata. The input is not used after the call. */
   ArrowCode (*open_file)(const ArrowInput* input, ArrowParquetFile** out, ArrowFailure* failure);
   void (*close_file)(ArrowParquetFile* file);
-  /** The file's columns as Arrow types. The caller releases it. */
-  ArrowCode (*get_schema)(ArrowParquetFile* file, ArrowSchema* out, ArrowFailure* failure);
   /**
    * Record batches of at most `batch_rows` rows of a row group, of the given leaf columns; decoded when they are asked
    * for, by the calling thread, which allocates no more than `largest_allocation` bytes at once. May be called by

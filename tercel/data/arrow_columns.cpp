@@ -36,24 +36,13 @@ std::optional<ElementType> number_of_format(std::string_view format) {
       default: return std::nullopt;
     }
   }
-  // Times that are stored as i64: timestamps, dates in milliseconds, times of day in micro- and nanoseconds, durations.
+  // Times that are stored as i64: timestamps, dates in milliseconds, times of day in micro- and nanoseconds, durations;
+  // and as i32: dates in days, times of day in seconds and milliseconds.
   const std::string_view kind = format.substr(0, 3);
+  if (kind == "tdD" || kind == "tts" || kind == "ttm") return ElementType::I32;
   if (kind.starts_with("ts") || kind.starts_with("tD") || kind == "tdm" || kind == "ttu" || kind == "ttn")
     return ElementType::I64;
   return std::nullopt;
-}
-
-std::string type_name(ElementType type) {
-  switch (type) {
-    case ElementType::Bool: return "bool";
-    case ElementType::F16: return "halffloat";
-    case ElementType::F32: return "float";
-    case ElementType::F64: return "double";
-    default: {
-      const std::string_view name = to_string(type);
-      return str_cat({name[0] == 'u' ? "uint" : "int", name.substr(1)});
-    }
-  }
 }
 
 /** Elements of an array of numbers, of which some may be missing. */
@@ -68,6 +57,7 @@ struct Elements {
   const uint8_t* dictionary_valid = nullptr;
   int64_t dictionary_offset = 0;
   int64_t dictionary_length = 0;
+  bool all_missing = false;
 };
 
 bool bit(const uint8_t* bits, int64_t i) { return (bits[i >> 3] >> (i & 7) & 1) != 0; }
@@ -125,11 +115,16 @@ void check_array(const ArrowArray& array, int64_t buffers, int64_t children, std
 /** The elements of an array, from `first` on. */
 Elements elements_of(const ArrowArray& array, const ArrowNumbers& numbers, int64_t first, int64_t count,
                      std::string_view owner, std::string_view name) {
-  check_array(array, 2, 0, owner, name);
+  check_array(array, numbers.all_missing ? 0 : 2, 0, owner, name);
   if (first < 0 || count < 0 || first > array.length - count)
     fail_array(owner, name, str_cat({first, " and ", count, " more elements"}), str_cat({array.length}));
   Elements elements;
   elements.type = numbers.type;
+  elements.all_missing = numbers.all_missing;
+  if (numbers.all_missing) {
+    elements.length = count;
+    return elements;
+  }
   elements.valid = validity(array);
   elements.offset = array.offset + first;
   elements.length = count;
@@ -154,6 +149,10 @@ Elements elements_of(const ArrowArray& array, const ArrowNumbers& numbers, int64
 template <class To, class Missing>
 void convert(const Elements& from, To* to, std::string_view owner, std::string_view name, Missing missing) {
   const int64_t offset = from.offset;
+  if (from.all_missing) {
+    for (int64_t i = 0; i < from.length; ++i) to[i] = missing(i);
+    return;
+  }
   if (from.index) {
     with_type(*from.index, [&]<class Index>(Index) {
       if constexpr (std::is_integral_v<Index> && !std::is_same_v<Index, bool>) {
@@ -187,7 +186,7 @@ void convert(const Elements& from, To* to, std::string_view owner, std::string_v
 /** Whether elements are a plain array of To. */
 template <class To>
 bool is_plain(const Elements& elements) {
-  if (elements.valid || elements.index) return false;
+  if (elements.valid || elements.index || elements.all_missing) return false;
   if constexpr (std::is_same_v<To, float>) return elements.type == ElementType::F32;
   return elements.type == ElementType::I64 || elements.type == ElementType::U64;
 }
@@ -244,6 +243,10 @@ void add_missing(std::vector<BadCell>& bad, int64_t row) {
   if (bad.empty() || bad.back().row != row) bad.push_back({row, BadCell::Kind::Missing, 0});
 }
 
+void sort_bad(std::vector<BadCell>& bad) {
+  std::sort(bad.begin(), bad.end(), [](const BadCell& a, const BadCell& b) { return a.row < b.row; });
+}
+
 constexpr float kNoValue = std::numeric_limits<float>::quiet_NaN();
 
 /** f32 values of scalars. */
@@ -259,6 +262,13 @@ void decode_scalars(const Elements& elements, std::optional<float> fill, FloatCo
     add_missing(out.bad, row);
     return kNoValue;
   });
+  out.values = out.own.data();
+}
+
+/** Rows of `width` values, all of which are missing. */
+void decode_missing(int64_t rows, std::optional<float> fill, FloatColumn& out) {
+  out.own.assign(static_cast<size_t>(rows * out.width), fill.value_or(kNoValue));
+  for (int64_t row = 0; !fill && row < rows; ++row) add_missing(out.bad, row);
   out.values = out.own.data();
 }
 
@@ -319,6 +329,18 @@ class RowOfElement {
   size_t row_ = 0;
 };
 
+/** What the keys of a column have otherwise than the file, for the weights beside them. */
+struct KeyChanges {
+  std::vector<int64_t> dropped;   // rows without keys, whatever the file has
+  std::vector<int64_t> replaced;  // rows of one key that stands in place of what is missing
+  /** A key that stands in place of a missing one in a list. */
+  struct Filled {
+    int64_t row;
+    int64_t key;  // of the row
+  };
+  std::vector<Filled> filled;
+};
+
 /** Removes the keys of these rows, which have one each: the rows get empty bags. */
 void drop_keys(const std::vector<int64_t>& rows, KeyColumn& out) {
   size_t to = 0;
@@ -336,98 +358,157 @@ void drop_keys(const std::vector<int64_t>& rows, KeyColumn& out) {
   out.offsets = out.own_offsets.data();
 }
 
-void decode_scalar_keys(const ArrowArray& array, const ArrowNumbers& numbers, const ColumnPlan& plan, KeyColumn& out,
-                        std::string_view owner, std::string_view name) {
+KeyChanges decode_scalar_keys(const ArrowArray& array, const ArrowNumbers& numbers, const ColumnPlan& plan,
+                              KeyColumn& out, std::string_view owner, std::string_view name) {
   const Elements elements = elements_of(array, numbers, 0, array.length, owner, name);
   if (is_plain<int64_t>(elements)) {
     out.keys = static_cast<const int64_t*>(elements.data) + elements.offset;
-    return;
+    return {};
   }
   std::vector<int64_t> missing;
   out.own.resize(static_cast<size_t>(elements.length));
   convert(elements, out.own.data(), owner, name, [&](int64_t row) {
-    if (!plan.fill_key) missing.push_back(row);
+    missing.push_back(row);
     return plan.fill_key.value_or(0);
   });
   out.keys = out.own.data();
-  if (missing.empty()) return;
-  if (plan.missing_is_empty) return drop_keys(missing, out);
-  for (const int64_t row : missing) add_missing(out.bad, row);
+  KeyChanges changes;
+  if (missing.empty()) return changes;
+  if (plan.fill_key) {
+    changes.replaced = std::move(missing);
+  } else if (plan.missing_is_empty) {
+    drop_keys(missing, out);
+    changes.dropped = std::move(missing);
+  } else {
+    for (const int64_t row : missing) add_missing(out.bad, row);
+  }
+  return changes;
 }
 
-void decode_keys(const ArrowArray& array, const ArrowNumbers& numbers, const ColumnPlan& plan, KeyColumn& out,
-                 std::string_view owner, std::string_view name) {
-  if (!numbers.is_list()) return decode_scalar_keys(array, numbers, plan, out, owner, name);
-  const std::optional<int64_t> fill = plan.fill_key;
+/**
+ * Rows without a list get one key, or none. What their offsets span in the file, as those of lists of a fixed size do,
+ * is left out.
+ */
+void replace_missing_lists(const Lists& lists, std::optional<int64_t> fill, KeyColumn& out) {
+  std::vector<int64_t> keys, offsets{0};
+  auto no_list = lists.missing.begin();
+  for (size_t row = 0; row + 1 < lists.offsets.size(); ++row) {
+    if (no_list == lists.missing.end() || *no_list != static_cast<int64_t>(row)) {
+      if (lists.offsets[row] < lists.offsets[row + 1])
+        keys.insert(keys.end(), out.keys + lists.offsets[row], out.keys + lists.offsets[row + 1]);
+    } else {
+      ++no_list;
+      if (fill) keys.push_back(*fill);
+    }
+    offsets.push_back(static_cast<int64_t>(keys.size()));
+  }
+  out.own = std::move(keys);
+  out.keys = out.own.data();
+  out.own_offsets = std::move(offsets);
+}
+
+KeyChanges decode_key_lists(const ArrowArray& array, const ArrowNumbers& numbers, const ColumnPlan& plan,
+                            KeyColumn& out, std::string_view owner, std::string_view name) {
   Lists lists = lists_of(array, numbers, owner, name);
   const Elements elements = elements_of(lists, numbers, owner, name);
-  std::vector<BadCell> bad_elements;
+  KeyChanges changes;
   if (is_plain<int64_t>(elements)) {
     out.keys = static_cast<const int64_t*>(elements.data) + elements.offset;
   } else {
+    const auto is_missing = [&](int64_t row) {
+      return std::binary_search(lists.missing.begin(), lists.missing.end(), row);
+    };
     out.own.resize(static_cast<size_t>(elements.length));
     RowOfElement row_of(lists.offsets);
     convert(elements, out.own.data(), owner, name, [&](int64_t i) {
-      if (!fill) add_missing(bad_elements, row_of(i));
-      return fill.value_or(0);
+      const int64_t row = row_of(i);
+      if (is_missing(row)) return int64_t{0};
+      if (plan.fill_key)
+        changes.filled.push_back({row, i - lists.offsets[static_cast<size_t>(row)]});
+      else
+        add_missing(out.bad, row);
+      return plan.fill_key.value_or(0);
     });
     out.keys = out.own.data();
   }
-  if (!lists.missing.empty() && fill) {
-    // A bag of the one key in place of each missing one.
-    std::vector<int64_t> keys, offsets{0};
-    auto no_list = lists.missing.begin();
-    for (int64_t row = 0; row < array.length; ++row) {
-      const auto r = static_cast<size_t>(row);
-      if (no_list != lists.missing.end() && *no_list == row) {
-        ++no_list;
-        keys.push_back(*fill);
-      } else {
-        keys.insert(keys.end(), out.keys + lists.offsets[r], out.keys + lists.offsets[r + 1]);
-      }
-      offsets.push_back(static_cast<int64_t>(keys.size()));
+  if (lists.missing.empty()) {
+    out.own_offsets = std::move(lists.offsets);
+  } else {
+    replace_missing_lists(lists, plan.fill_key, out);
+    if (plan.fill_key) {
+      changes.replaced = std::move(lists.missing);
+    } else if (plan.missing_is_empty) {
+      changes.dropped = std::move(lists.missing);
+    } else {
+      for (const int64_t row : lists.missing) out.bad.push_back({row, BadCell::Kind::Missing, 0});
+      sort_bad(out.bad);
     }
-    out.own = std::move(keys);
-    out.keys = out.own.data();
-    lists.offsets = std::move(offsets);
-  } else if (!plan.missing_is_empty) {
-    for (const int64_t row : lists.missing) bad_elements.push_back({row, BadCell::Kind::Missing, 0});
-    std::sort(bad_elements.begin(), bad_elements.end(),
-              [](const BadCell& a, const BadCell& b) { return a.row < b.row; });
   }
-  out.bad = std::move(bad_elements);
-  out.own_offsets = std::move(lists.offsets);
   out.offsets = out.own_offsets.data();
+  return changes;
 }
 
-/** Weights beside the keys: a number each. */
-void decode_weights(const ArrowArray& array, const ArrowNumbers& numbers, KeyColumn& out, std::string_view owner,
-                    std::string_view name) {
-  FloatColumn weights;
-  std::vector<int64_t> offsets;
+KeyChanges decode_keys(const ArrowArray& array, const ArrowNumbers& numbers, const ColumnPlan& plan, KeyColumn& out,
+                       std::string_view owner, std::string_view name) {
+  out.is_unsigned = numbers.type == ElementType::U64;
+  return numbers.is_list() ? decode_key_lists(array, numbers, plan, out, owner, name)
+                           : decode_scalar_keys(array, numbers, plan, out, owner, name);
+}
+
+/** Weights beside the keys: a number each; 1 for keys that stand in place of missing ones. */
+void decode_weights(const ArrowArray& array, const ArrowNumbers& numbers, const KeyChanges& changes, KeyColumn& out,
+                    std::string_view owner, std::string_view name) {
   const int64_t rows = array.length;
+  Lists lists;
   if (numbers.is_list()) {
-    Lists lists = lists_of(array, numbers, owner, name);
-    decode_scalars(elements_of(lists, numbers, owner, name), std::nullopt, weights, owner, name);
-    offsets = std::move(lists.offsets);
+    lists = lists_of(array, numbers, owner, name);
   } else {
-    decode_scalars(elements_of(array, numbers, 0, rows, owner, name), std::nullopt, weights, owner, name);
-    offsets.resize(static_cast<size_t>(rows) + 1);
-    for (size_t row = 0; row < offsets.size(); ++row) offsets[row] = static_cast<int64_t>(row);
+    lists.child = &array;
+    for (int64_t row = 0; row <= rows; ++row) lists.offsets.push_back(row);
+    for (int64_t row = 0; numbers.all_missing && row < rows; ++row) lists.missing.push_back(row);
   }
-  // Missing weights are NaN, which the rules of rows refuse.
+  const Elements elements = elements_of(lists, numbers, owner, name);
+  std::vector<float> weights(static_cast<size_t>(elements.length));
+  std::vector<bool> missing;  // of weights; empty: none is
+  convert(elements, weights.data(), owner, name, [&](int64_t i) {
+    missing.resize(weights.size());
+    missing[static_cast<size_t>(i)] = true;
+    return kNoValue;
+  });
   const int64_t keys = rows == 0 ? 0 : out.begin(rows - 1) + out.count(rows - 1) - out.begin(0);
   out.own_weights.assign(static_cast<size_t>(keys), kNoValue);
   std::vector<BadCell> bad;
+  auto dropped = changes.dropped.begin(), replaced = changes.replaced.begin(), no_list = lists.missing.cbegin();
+  auto filled = changes.filled.begin();
+  const auto is_next = [](auto& next, const std::vector<int64_t>& all, int64_t row) {
+    if (next == all.end() || *next != row) return false;
+    ++next;
+    return true;
+  };
   for (int64_t row = 0; row < rows; ++row) {
-    const auto r = static_cast<size_t>(row);
-    const int64_t count = offsets[r + 1] - offsets[r];
-    if (count != out.count(row)) {
-      bad.push_back({row, BadCell::Kind::Weights, count});
+    const bool has_no_list = is_next(no_list, lists.missing, row);
+    if (is_next(dropped, changes.dropped, row)) continue;
+    float* const to = out.own_weights.data() + (out.begin(row) - out.begin(0));
+    if (is_next(replaced, changes.replaced, row)) {
+      *to = 1;
       continue;
     }
-    for (int64_t k = 0; k < count; ++k)
-      out.own_weights[static_cast<size_t>(out.begin(row) - out.begin(0) + k)] = weights.values[offsets[r] + k];
+    const auto begin = static_cast<size_t>(lists.offsets[static_cast<size_t>(row)]);
+    const int64_t count =
+        has_no_list ? 0 : lists.offsets[static_cast<size_t>(row) + 1] - lists.offsets[static_cast<size_t>(row)];
+    bool is_missing = has_no_list && out.count(row) > 0;
+    if (count != out.count(row) && !is_missing) bad.push_back({row, BadCell::Kind::Weights, count});
+    for (int64_t k = 0; count == out.count(row) && k < count; ++k) {
+      if (filled != changes.filled.end() && filled->row == row && filled->key == k) {
+        ++filled;
+        to[k] = 1;
+        continue;
+      }
+      to[k] = weights[begin + static_cast<size_t>(k)];
+      is_missing |= !missing.empty() && missing[begin + static_cast<size_t>(k)];
+    }
+    while (filled != changes.filled.end() && filled->row == row) ++filled;
+    if (is_missing) bad.push_back({row, BadCell::Kind::MissingWeight, 0});
   }
   out.weights = out.own_weights.data();
   std::vector<BadCell> all;
@@ -448,14 +529,19 @@ void decode_further(const Elements& elements, ColumnType type, FurtherColumn& ou
   }
   if (is_plain<int64_t>(elements)) {
     out.integers = static_cast<const int64_t*>(elements.data) + elements.offset;
-    return;
+  } else {
+    out.own_integers.resize(static_cast<size_t>(elements.length));
+    convert(elements, out.own_integers.data(), owner, name, [&](int64_t row) {
+      add_missing(out.bad, row);
+      return int64_t{0};
+    });
+    out.integers = out.own_integers.data();
   }
-  out.own_integers.resize(static_cast<size_t>(elements.length));
-  convert(elements, out.own_integers.data(), owner, name, [&](int64_t row) {
-    add_missing(out.bad, row);
-    return int64_t{0};
-  });
-  out.integers = out.own_integers.data();
+  if (elements.type != ElementType::U64) return;
+  // Unlike keys, which are bits, these are numbers: one that i64 does not hold is an error.
+  for (int64_t row = 0; row < elements.length; ++row)
+    if (out.integers[row] < 0) out.bad.push_back({row, BadCell::Kind::Range, out.integers[row]});
+  sort_bad(out.bad);
 }
 
 }  // namespace
@@ -486,6 +572,10 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field) {
     if (!numbers.index || is_float(*numbers.index) || *numbers.index == ElementType::Bool) return std::nullopt;
     values = element->dictionary->format ? element->dictionary->format : "";
   }
+  if (values == "n") {
+    numbers.all_missing = true;
+    return numbers;
+  }
   const std::optional<ElementType> type = number_of_format(values);
   if (!type) return std::nullopt;
   numbers.type = *type;
@@ -494,7 +584,10 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field) {
 
 std::string arrow_type_text(const ArrowSchema& field) {
   const std::optional<ArrowNumbers> numbers = arrow_numbers(field);
-  if (numbers) return numbers->is_list() ? str_cat({"list<", type_name(numbers->type), ">"}) : type_name(numbers->type);
+  if (numbers) {
+    if (numbers->all_missing) return numbers->is_list() ? "list<null>" : "null";
+    return arrow_type_name(numbers->type, numbers->is_list());
+  }
   const std::string_view format = field.format ? field.format : "";
   if (field.dictionary) return "dictionary";
   if (format == "u" || format == "U" || format == "vu") return "string";
@@ -518,7 +611,10 @@ void check_table_schema(const ArrowSchema& schema, std::string_view owner) {
 ColumnNames ColumnPlan::names() const {
   ColumnNames result;
   for (const Floats& column : floats) result.floats.push_back(column.name);
-  for (const Keys& column : keys) result.keys.push_back(column.name);
+  for (const Keys& column : keys) {
+    result.keys.push_back(column.name);
+    result.weights.push_back(column.weights);
+  }
   for (const Further& column : columns) result.columns.push_back(column.name);
   return result;
 }
@@ -548,7 +644,8 @@ ArrowDecoder::Column ArrowDecoder::find(const std::string& name, bool list, std:
   column.child = found->second.front();
   const ArrowSchema* field = schema_->children[column.child];
   const std::optional<ArrowNumbers> numbers = arrow_numbers(*field);
-  if (!numbers || numbers->is_list() != list)
+  const bool is_missing = numbers && numbers->all_missing && !numbers->is_list();
+  if (!numbers || (numbers->is_list() != list && !is_missing))
     fail_array(owner, name, list ? "lists of numbers" : "numbers", arrow_type_text(*field));
   column.numbers = *numbers;
   return column;
@@ -556,7 +653,8 @@ ArrowDecoder::Column ArrowDecoder::find(const std::string& name, bool list, std:
 
 void ArrowDecoder::check_type(const Column& column, bool good, std::string_view expected,
                               std::string_view owner) const {
-  if (!good) fail_array(owner, column.name, expected, type_name(column.numbers.type));
+  if (!good && !column.numbers.all_missing)
+    fail_array(owner, column.name, expected, arrow_type_name(column.numbers.type));
 }
 
 ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, std::string_view owner) : plan_(plan) {
@@ -620,7 +718,9 @@ DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& 
     FloatColumn out;
     out.width = plan_.floats[c].width;
     const ArrowArray& child = children[column.child];
-    if (column.numbers.is_list())
+    if (plan_.floats[c].list && !column.numbers.is_list())
+      decode_missing(child.length, plan_.fill_float, out);
+    else if (column.numbers.is_list())
       decode_lists(child, column.numbers, plan_.fill_float, out, owner, column.name);
     else
       decode_scalars(elements_of(child, column.numbers, 0, child.length, owner, column.name), plan_.fill_float, out,
@@ -630,10 +730,11 @@ DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& 
   size_t weighted = 0;
   for (size_t s = 0; s < keys_.size(); ++s) {
     KeyColumn out;
-    decode_keys(children[keys_[s].child], keys_[s].numbers, plan_, out, owner, keys_[s].name);
+    const KeyChanges changes =
+        decode_keys(children[keys_[s].child], keys_[s].numbers, plan_, out, owner, keys_[s].name);
     if (!plan_.keys[s].weights.empty()) {
       const Column& weights = weights_[weighted++];
-      decode_weights(children[weights.child], weights.numbers, out, owner, weights.name);
+      decode_weights(children[weights.child], weights.numbers, changes, out, owner, weights.name);
     }
     rows.keys.push_back(std::move(out));
   }

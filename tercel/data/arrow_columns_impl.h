@@ -23,6 +23,7 @@ struct ArrowNumbers {
   Form form = Form::Scalar;
   int64_t list_size = 0;             // of a FixedList
   std::optional<ElementType> index;  // dictionary-encoded: type of the indices
+  bool all_missing = false;          // Arrow's type null: there is no number
 
   bool is_list() const { return form != Form::Scalar; }
 };

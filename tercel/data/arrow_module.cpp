@@ -103,6 +103,13 @@ const ArrowApi* load(std::string_view owner, const std::string& known_folder) {
     if (module) break;
     if (refused.empty()) refused = ::dlerror();
   }
+  // A module that the user names, and that is not there or is none, has nothing to do with Arrow.
+  const std::string chosen = environment("TERCEL_ARROW_MODULE");
+  const bool lacks_arrow =
+      refused.find("libarrow") != std::string::npos || refused.find("libparquet") != std::string::npos;
+  TERCEL_CHECK(module || chosen.empty() || lacks_arrow, RuntimeError, owner,
+               ": TERCEL_ARROW_MODULE: expected the path of libtercel_arrow.so, found that the loader says: ",
+               printable(refused));
   if (!module) fail_missing(owner, refused, folder);
   const auto entry = reinterpret_cast<ArrowEntry>(::dlsym(module, kArrowEntry));
   const ArrowApi* api = entry ? entry() : nullptr;
@@ -110,13 +117,7 @@ const ArrowApi* load(std::string_view owner, const std::string& known_folder) {
                " of this version of Tercel, found one of another; install both together");
   TERCEL_CHECK(api->arrow_major == kMajor, RuntimeError, owner, ": expected Arrow ", kMajor,
                ", for which Tercel was built, found Arrow ", api->arrow_version);
-  if (const std::string limit = environment("TERCEL_ARROW_MEMORY"); !limit.empty()) {
-    char* end = nullptr;
-    const long long bytes = std::strtoll(limit.c_str(), &end, 10);
-    TERCEL_CHECK(*end == '\0' && bytes > 0, ConfigError,
-                 "TERCEL_ARROW_MEMORY: expected a number of bytes, at least 1, found '", printable(limit), "'");
-    api->set_memory_limit(bytes);
-  }
+  api->set_memory_limit(arrow_memory_limit());
   return api;
 }
 
@@ -138,6 +139,16 @@ const ArrowApi& arrow_api(std::string_view owner) {
   return *shared.api;
 }
 
+int64_t arrow_memory_limit() {
+  const std::string limit = environment("TERCEL_ARROW_MEMORY");
+  if (limit.empty()) return int64_t{4} << 30;
+  char* end = nullptr;
+  const long long bytes = std::strtoll(limit.c_str(), &end, 10);
+  TERCEL_CHECK(*end == '\0' && bytes > 0, ConfigError,
+               "TERCEL_ARROW_MEMORY: expected a number of bytes, at least 1, found '", printable(limit), "'");
+  return bytes;
+}
+
 ArrowSourceFile::ArrowSourceFile(const RandomAccessFile& file) : file_(file), input_{this, file.size(), &read_at} {}
 
 int64_t ArrowSourceFile::read_at(void* context, void* out, int64_t bytes, int64_t offset) {
@@ -150,10 +161,18 @@ int64_t ArrowSourceFile::read_at(void* context, void* out, int64_t bytes, int64_
   }
 }
 
+namespace {
+
+[[noreturn]] void fail_memory(std::string_view owner, std::string_view reason) {
+  throw_error<OutOfMemoryError>({owner, ": Arrow: ", reason, "; TERCEL_ARROW_MEMORY sets the limit, in bytes"});
+}
+
+}  // namespace
+
 void check_arrow(ArrowCode code, const ArrowFailure& failure, std::string_view owner) {
   switch (code) {
     case ArrowCode::Ok: return;
-    case ArrowCode::Memory: throw_error<OutOfMemoryError>({owner, ": Arrow: ", printable(failure.text)});
+    case ArrowCode::Memory: fail_memory(owner, printable(failure.text));
     case ArrowCode::Io:
     case ArrowCode::Unsupported:
     case ArrowCode::Data: throw_error<DataError>({owner, ": Arrow: ", printable(failure.text)});
@@ -165,7 +184,7 @@ void ArrowStream::check(int code, std::string_view owner) {
   if (code == 0) return;
   const char* text = stream_.get_last_error ? stream_.get_last_error(&stream_) : nullptr;
   const std::string reason = text ? printable(text) : str_cat({"error ", code});
-  if (code == ENOMEM) throw_error<OutOfMemoryError>({owner, ": Arrow: ", reason});
+  if (code == ENOMEM) fail_memory(owner, reason);
   throw_error<DataError>({owner, ": Arrow: ", reason});
 }
 

@@ -1,7 +1,7 @@
 // The module that reads and writes Parquet, libtercel_arrow.so: where it is looked for.
 //
 // It is loaded when the first Parquet file is opened; programs that open none never need it, nor Arrow. It is looked
-// for where the environment variable TERCEL_ARROW_MODULE says; beside the library or program, and in ../lib and
+// for where the environment variable TERCEL_ARROW_MODULE says; beside the library or program, and in lib, ../lib and
 // ../lib64 of there; and where the system's loader looks. The Arrow that it was built for, libarrow.so and
 // libparquet.so of one major version, is looked for in the folder of TERCEL_ARROW_LIBRARIES; that of
 // set_arrow_folder(), which the Python package sets to that of pyarrow; where it was when the module was built; and

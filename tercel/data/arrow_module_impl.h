@@ -1,6 +1,7 @@
 // Calls of the Arrow module. Private.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@ namespace tercel::data {
 
 /** Loads the module at the first call. RuntimeError that starts with `owner` if it or Arrow is not there. */
 const ArrowApi& arrow_api(std::string_view owner);
+
+/** Bytes that Arrow may hold at a time: TERCEL_ARROW_MEMORY, or 4 GiB. ConfigError if that is no number. */
+int64_t arrow_memory_limit();
 
 /** A file that the module reads through callbacks, which keep what they throw. */
 class ArrowSourceFile {

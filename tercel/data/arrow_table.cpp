@@ -121,7 +121,7 @@ class TableReader final : ColumnDescriber {
 
   Dataset read() {
     check_options(spec_, kArrowFormat);
-    check_fills();
+    check_fills(spec_.fill_null_dense, spec_.fill_null_key);
     TERCEL_CHECK(!spec_.label.empty(), ConfigError, "[", kArrowFormat,
                  "] option 'label': expected the names of columns, found none");
     TERCEL_CHECK(tables_.train, ConfigError, kArrowFormat, ": expected a table of the train part, found none");

@@ -90,6 +90,7 @@ BatchShape shape_of(const Schema& schema, Span<SparseInput> inputs) {
     for (int64_t s = 0; s < taken.slot_num; ++s, ++slot) {
       TERCEL_ASSERT(slot < schema.slots.size());
       input.hotness.push_back(schema.slots[slot].hotness);
+      input.key_weights |= schema.slots[slot].weighted;
     }
     shape.inputs.push_back(std::move(input));
   }

@@ -173,6 +173,8 @@ void BatchReader::count_bad_records(const Batch& batch) {
 int64_t BatchReader::bad_records() const noexcept { return state_->bad_records; }
 const std::string& BatchReader::first_bad_record() const noexcept { return state_->first_bad_record; }
 
+int64_t BatchReader::row_behind_damage(int64_t row) const { return state_->source->row_behind_damage(row); }
+
 ReaderPosition BatchReader::position() const {
   const State& state = *state_;
   ReaderPosition position;

@@ -173,6 +173,11 @@ class TERCEL_API BatchReader {
    * differs; that the rows are the same is not checked.
    */
   void seek(const ReaderPosition& position);
+  /**
+   * The row of the part at which reading can go on where a row cannot be read for another reason than a rule: that
+   * behind its row group, or the next one.
+   */
+  int64_t row_behind_damage(int64_t row) const;
   /** Goes to the start of the first epoch. */
   void rewind();
   /**

@@ -261,7 +261,11 @@ Dataset load_dataset(const std::string& path) {
   // Web servers have no folders, and a request less is made of a store.
   const bool is_folder = is_url(path) ? !path.ends_with(".json") : exists(path) && is_directory(path);
   TERCEL_CHECK(is_url(path) || exists(path), IoError, printable(path), ": expected a dataset's folder, found nothing");
-  TERCEL_CHECK(is_folder || path.ends_with(".json"), DataError, printable(path),
+  const bool is_description = is_folder || path.ends_with(".json");
+  if (const FormatEntry* const format = is_description ? nullptr : format_of_file(path))
+    throw_error<DataError>({printable(path), ": expected a dataset's folder, found a file of the format ", format->name,
+                            "; 'tercel convert ", format->name, "' makes a dataset of such files"});
+  TERCEL_CHECK(is_description, DataError, printable(path),
                ": expected a dataset's folder, found a file; tercel convert makes a dataset from text");
   const std::string description = is_folder ? join_path(path, kDatasetFile) : path;
   TERCEL_CHECK(data_path_info(description), DataError, printable(path), ": expected a folder with ", kDatasetFile,

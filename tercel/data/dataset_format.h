@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tercel/data/dataset_writer.h"
@@ -21,11 +22,17 @@ namespace tercel::data {
 struct Dataset;
 struct DataPart;
 
-/** Something that files say about themselves, for `tercel info`: a value, or a list of them. */
+/** Something that files say about themselves, for `tercel info`: a text, an integer, or a list of texts. */
 struct FileFact {
+  enum class Kind : uint8_t { Text, Number, List };
+
   std::string name;
-  std::vector<std::string> values;
-  bool is_list = false;
+  std::vector<std::string> values;  // one, but of a list
+  Kind kind = Kind::Text;
+
+  static FileFact number(std::string name, int64_t value) {
+    return {std::move(name), {std::to_string(value)}, Kind::Number};
+  }
 };
 
 struct SourceOptions;  // record_source_impl.h
@@ -57,6 +64,9 @@ class TERCEL_API DatasetFormat {
 
   /** What the files of a part say of themselves; none by default. DataError for damaged ones. */
   virtual std::vector<FileFact> describe_part(const Dataset& dataset, const DataPart& part) const;
+
+  /** DataError if what lies beside the files of a part, such as _metadata.json, contradicts them; none by default. */
+  virtual void verify_part(const Dataset& dataset, const DataPart& part) const;
 
   /** Opens the files of a part; DataError for files that do not fit the description. */
   virtual std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart& part,
@@ -94,10 +104,14 @@ struct FormatEntry {
   /** What a file says of itself, if it says enough; files of the format have this ending. */
   std::vector<FileFact> (*describe_file)(const std::string& path) = nullptr;
   std::string_view extension = {};
+  std::string_view magic = {};  ///< the first bytes of all files of the format
 };
 
 /** Every format. */
 TERCEL_API Span<FormatEntry> dataset_formats();
+
+/** The format of a file of other tools, by its ending or its first bytes; null for others, and for folders. */
+TERCEL_API const FormatEntry* format_of_file(const std::string& path);
 
 /** The entry of a format; ConfigError that starts with `owner` and has the nearest name for an unknown one. */
 TERCEL_API const FormatEntry& find_format(std::string_view name, std::string_view owner);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -48,10 +49,6 @@ bool has_bad(const std::vector<BadCell>& bad, RowAt row_at, int64_t count) {
   return false;
 }
 
-int64_t add_wrapping(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-
 /** Row i of consecutive ones, and of mixed ones. */
 struct RowsFrom {
   int64_t first;
@@ -77,6 +74,7 @@ void DecodedRows::clear_like(const DecodedRows& other) {
   }
   for (size_t c = 0; c < keys.size(); ++c) {
     keys[c].per_row = other.keys[c].per_row;
+    keys[c].is_unsigned = other.keys[c].is_unsigned;
     keys[c].own.clear();
     keys[c].own_offsets.clear();
     keys[c].offsets = nullptr;
@@ -411,7 +409,8 @@ void RowAssembler::fail(const DecodedRows& from, int64_t row, std::string_view c
 }
 
 void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
-  const auto check_bad = [&](const std::vector<BadCell>& bad, const std::string& column, int64_t width) {
+  const auto check_bad = [&](const std::vector<BadCell>& bad, const std::string& column, int64_t width,
+                             const std::string& weights) {
     const BadCell* cell = find_bad(bad, row);
     if (!cell) return;
     switch (cell->kind) {
@@ -419,12 +418,16 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
       case BadCell::Kind::Count:
         fail(from, row, column, str_cat({"a list of ", width, " values"}), str_cat({cell->found}));
       case BadCell::Kind::Weights: fail(from, row, column, "a weight for each key", str_cat({cell->found, " weights"}));
+      case BadCell::Kind::MissingWeight: fail(from, row, weights, "a value", "none (null)");
+      case BadCell::Kind::Range:
+        fail(from, row, column, str_cat({"an integer up to ", std::numeric_limits<int64_t>::max()}),
+             str_cat({static_cast<uint64_t>(cell->found)}));
     }
   };
   int64_t at = 0;
   for (size_t c = 0; c < from.floats.size(); ++c) {
     const FloatColumn& column = from.floats[c];
-    check_bad(column.bad, names_.floats[c], column.width);
+    check_bad(column.bad, names_.floats[c], column.width, {});
     for (int64_t k = 0; k < column.width; ++k, ++at) {
       const float value = column.values[row * column.width + k];
       if (at < shape_.label_dim && !rules_.is_label(value))
@@ -436,15 +439,18 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
   for (size_t slot = 0; slot < from.keys.size(); ++slot) {
     const KeyColumn& column = from.keys[slot];
     const RowRules::SlotRule& rule = rules_.slots()[slot];
-    check_bad(column.bad, names_.keys[slot], 0);
+    check_bad(column.bad, names_.keys[slot], 0, names_.weights[slot]);
     const int64_t first = column.begin(row), count = column.count(row);
+    const auto text = [&](int64_t key) {
+      return column.is_unsigned ? str_cat({static_cast<uint64_t>(key)}) : str_cat({key});
+    };
     if (!rule.allows(count) || (shape_.uniform && count != rule.hotness))
       fail(from, row, names_.keys[slot], rules_.expected_count(slot, shape_.uniform), str_cat({count}));
     for (int64_t k = first; k < first + count; ++k) {
       if (!rule.has(add_wrapping(column.keys[k], add_[slot])))
         fail(from, row, names_.keys[slot], rules_.expected_key(slot),
-             add_[slot] == 0 ? str_cat({column.keys[k]})
-                             : str_cat({column.keys[k], " (", add_wrapping(column.keys[k], add_[slot]),
+             add_[slot] == 0 ? text(column.keys[k])
+                             : str_cat({text(column.keys[k]), " (", text(add_wrapping(column.keys[k], add_[slot])),
                                         " with the slot's offset)"}));
       if (column.weights && !RowRules::is_dense_value(column.weights[k]))
         fail(from, row, names_.keys[slot], "weights that are finite numbers", format_double(column.weights[k]));
@@ -452,7 +458,7 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
   }
   for (size_t c = 0; c < from.columns.size(); ++c) {
     const FurtherColumn& column = from.columns[c];
-    check_bad(column.bad, names_.columns[c], 1);
+    check_bad(column.bad, names_.columns[c], 1, {});
     if (column.floats && !RowRules::is_dense_value(column.floats[row]))
       fail(from, row, names_.columns[c], "a finite number", format_double(column.floats[row]));
   }

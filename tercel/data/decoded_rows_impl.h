@@ -22,10 +22,10 @@ namespace tercel::data {
 
 /** A value that a row cannot have. */
 struct BadCell {
-  enum class Kind : uint8_t { Missing, Count, Weights };
+  enum class Kind : uint8_t { Missing, Count, Weights, MissingWeight, Range };
   int64_t row = 0;
   Kind kind = Kind::Missing;
-  int64_t found = 0;  // values where another number is expected
+  int64_t found = 0;  // values where another number is expected; of Range the bits of an unsigned number above 2^63
 };
 
 /** Labels or dense values: `width` for each row. */
@@ -42,6 +42,7 @@ struct KeyColumn {
   const int64_t* keys = nullptr;
   const int64_t* offsets = nullptr;
   const float* weights = nullptr;  // of each key; null: all are 1
+  bool is_unsigned = false;        // keys are u64 in the files: for messages
   std::vector<int64_t> own, own_offsets;
   std::vector<float> own_weights;
   std::vector<BadCell> bad;
@@ -91,7 +92,16 @@ struct DecodedRows {
 /** Names of the columns of decoded rows, for messages. */
 struct ColumnNames {
   std::vector<std::string> floats, keys, columns;
+  std::vector<std::string> weights;  // of each slot; empty where it has none
 };
+
+/** The sum and the difference modulo 2^64: keys may have any bits. */
+constexpr int64_t add_wrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+constexpr int64_t subtract_wrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
 
 /** Copies decoded rows into batches, and checks the rules of rows. */
 class RowAssembler {

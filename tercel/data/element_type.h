@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "tercel/util/enum_names.h"
 
@@ -27,5 +29,21 @@ constexpr auto enum_names(ElementType) {
 
 /** Whether the numbers are floating point. */
 constexpr bool is_float(ElementType type) { return type >= ElementType::F16; }
+
+/** "int64", "float", "list<float>": as Arrow names types. */
+inline std::string arrow_type_name(ElementType type, bool list = false) {
+  const auto name = [&]() -> std::string {
+    switch (type) {
+      case ElementType::Bool: return "bool";
+      case ElementType::F16: return "halffloat";
+      case ElementType::F32: return "float";
+      case ElementType::F64: return "double";
+      default: break;
+    }
+    const std::string_view short_name = to_string(type);
+    return (short_name[0] == 'u' ? "uint" : "int") + std::string(short_name.substr(1));
+  };
+  return list ? "list<" + name() + ">" : name();
+}
 
 }  // namespace tercel::data

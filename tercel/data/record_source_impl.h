@@ -63,6 +63,11 @@ class RecordSource {
   virtual ~RecordSource();
 
   virtual int64_t rows() const = 0;
+  /**
+   * Where reading can go on if a row cannot be read, and that is no BadRecord: behind the unit that is decoded as a
+   * whole. By default the next row, which may fail alike.
+   */
+  virtual int64_t row_behind_damage(int64_t row) const { return row + 1; }
   /** The units in which rows are best read in the order of the files: reads of similar size, or row groups. */
   virtual RowWindows windows() const = 0;
   virtual const BatchShape& shape() const = 0;

@@ -38,9 +38,20 @@ int64_t Schema::num_keys() const {
 }
 
 std::vector<int64_t> Schema::slot_size_array() const {
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, steps;
   for (const Slot& slot : slots) sizes.push_back(slot.size);
-  return sizes;
+  // A size is the step from a slot's first key to that of the next one.
+  size_t known = 0;
+  while (known < slots.size() && slots[known].size > 0) ++known;
+  for (size_t s = 0; s < known; ++s)
+    steps.push_back(s + 1 < known ? slots[s + 1].first_key - slots[s].first_key : slots[s].size);
+  bool is_rule = known > 0 && slots[0].first_key == 0;
+  for (size_t s = 0, next = 0; s < known && is_rule; ++s) {
+    for (next = std::max(next, s); steps[next] == 0;) ++next;
+    is_rule = steps[next] == slots[s].size && slots[s].size > 0 && steps[s] >= 0;
+  }
+  for (size_t s = known; s < slots.size(); ++s) is_rule = is_rule && slots[s].size == 0;
+  return is_rule ? steps : sizes;
 }
 
 void Schema::set_consecutive_keys() {

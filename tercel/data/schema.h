@@ -68,7 +68,11 @@ struct TERCEL_API Schema {
   int64_t max_nnz() const;
   /** Rows that one table for all slots needs: the end of the last key range; 0 if a slot's size is unknown. */
   int64_t num_keys() const;
-  /** HugeCTR's slot_size_array; a 0 where a slot's size is unknown. */
+  /**
+   * HugeCTR's slot_size_array, by which the keys of each slot are offset by the sum of the sizes before it, and a slot
+   * of size 0 shares the keys of the next one. Slots of unknown size are behind its end. Where no array gives the slots
+   * their keys, the sizes, with 0 for unknown ones.
+   */
   std::vector<int64_t> slot_size_array() const;
   /** Sets first_key of each slot to the sum of the sizes before it. */
   void set_consecutive_keys();

@@ -2,7 +2,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,7 +17,9 @@ namespace tercel::data {
 
 namespace {
 
-constexpr size_t kPage = 4096;
+// A process may have some 65,000 mappings: many pieces share one.
+constexpr size_t kChunkBytes = size_t{64} << 20;
+constexpr size_t kAlign = 8;
 
 size_t rounded(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -36,11 +40,13 @@ Spool::~Spool() {
   for (const Mapping& mapping : mappings_) ::munmap(mapping.address, mapping.bytes);
 }
 
-std::byte* Spool::map_more(size_t bytes) {
+void Spool::map_chunk(size_t bytes) {
   if (!file_.is_open()) file_ = create_unnamed();
-  bytes = rounded(bytes, kPage);
+  bytes = rounded(std::max(bytes, kChunkBytes), static_cast<size_t>(::sysconf(_SC_PAGESIZE)));
   // Allocated on the disk now: writing to a mapping of a full disk would end the process.
-  const int error = ::posix_fallocate(file_.fd(), file_bytes_, static_cast<off_t>(bytes));
+  int error = 0;
+  do error = ::posix_fallocate(file_.fd(), file_bytes_, static_cast<off_t>(bytes));
+  while (error == EINTR);
   TERCEL_CHECK(error == 0, IoError, printable(file_.path()), ": cannot keep ", format_bytes(file_bytes_),
                " of decoded rows and ", format_bytes(static_cast<int64_t>(bytes)), " more: ", std::strerror(error),
                "; set TMPDIR to a folder with more room, or read without shuffling");
@@ -52,12 +58,20 @@ std::byte* Spool::map_more(size_t bytes) {
                " bytes: ", std::strerror(errno));
   mappings_.push_back({address, bytes});
   file_bytes_ += static_cast<int64_t>(bytes);
-  return static_cast<std::byte*>(address);
+  next_ = static_cast<std::byte*>(address);
+  left_ = bytes;
 }
 
 std::byte* Spool::allocate(size_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (static_cast<int64_t>(bytes) > heap_left_) return map_more(bytes);
+  if (static_cast<int64_t>(bytes) > heap_left_) {
+    bytes = rounded(bytes, kAlign);
+    if (bytes > left_) map_chunk(bytes);
+    std::byte* const taken = next_;
+    next_ += bytes;
+    left_ -= bytes;
+    return taken;
+  }
   heap_left_ -= static_cast<int64_t>(bytes);
   // Not cleared, unlike that of make_unique.
   heap_.emplace_back(new std::byte[bytes]);
@@ -65,7 +79,6 @@ std::byte* Spool::allocate(size_t bytes) {
 }
 
 DecodedRows Spool::keep(const DecodedRows& rows) {
-  constexpr size_t kAlign = 8;
   size_t total = kAlign;
   const auto keys_of = [&](const KeyColumn& column) {
     return rows.rows == 0 ? 0 : column.begin(rows.rows - 1) + column.count(rows.rows - 1) - column.begin(0);
@@ -98,6 +111,7 @@ DecodedRows Spool::keep(const DecodedRows& rows) {
   for (const KeyColumn& column : rows.keys) {
     KeyColumn copy;
     copy.per_row = column.per_row;
+    copy.is_unsigned = column.is_unsigned;
     const auto num = static_cast<size_t>(keys_of(column));
     const int64_t first = rows.rows == 0 ? 0 : column.begin(0);
     copy.keys = put(column.keys + first, num);

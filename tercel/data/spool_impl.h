@@ -28,7 +28,7 @@ class Spool {
 
  private:
   std::byte* allocate(size_t bytes);
-  std::byte* map_more(size_t bytes);
+  void map_chunk(size_t bytes);
 
   struct Mapping {
     void* address;
@@ -41,6 +41,8 @@ class Spool {
   File file_;
   int64_t file_bytes_ = 0;
   std::vector<Mapping> mappings_;
+  std::byte* next_ = nullptr;  // what is left of the last one
+  size_t left_ = 0;
 };
 
 }  // namespace tercel::data

@@ -7,6 +7,7 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/file_list.h"
+#include "tercel/data/record_source_impl.h"
 #include "tercel/data/row_encoder.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -33,6 +34,7 @@ class Verifier {
     for (const auto& named : dataset_.parts()) {
       const DataPart& part = named.part;
       if (!part.file_list.empty() && !full()) attempt([&] { verify_list(part); });
+      if (!full()) attempt([&] { dataset_.checked_format().verify_part(dataset_, part); });
       for (const DataFile& file : part.files) {
         if (full()) return std::move(result_);
         verify_file_and_rows(file);
@@ -107,7 +109,7 @@ class Verifier {
     alone.train.files = {file};
     alone.train.file_list.clear();
     const int64_t done = state_.bytes_done;
-    int64_t row = 0;
+    int64_t row = 0, next_row = 0;  // behind a fault of `row`
     while (row < file.rows && !full()) {
       const auto read = [&](int64_t batch_size, int64_t end) {
         ReaderOptions reading;
@@ -115,12 +117,24 @@ class Verifier {
         reading.num_workers = batch_size == 1 ? 1 : num_threads();
         reading.binary_labels = options_.binary_labels;
         for (const Column& column : dataset_.schema.columns) reading.columns.push_back(column.name);
+        next_row = file.rows;
         BatchReader reader(alone, PartName::Train, reading);
         ReaderPosition position = reader.position();
         position.row = row;
         reader.seek(position);
         Batch batch;
-        while (row < end && reader.next(batch)) {
+        const auto next = [&] {
+          try {
+            return reader.next(batch);
+          } catch (const BadRecord&) {
+            next_row = row + 1;
+            throw;
+          } catch (const DataError&) {
+            next_row = reader.row_behind_damage(row);
+            throw;
+          }
+        };
+        while (row < end && next()) {
           row += batch.rows;
           result_.rows += batch.rows;
           state_.rows = result_.rows;
@@ -134,9 +148,10 @@ class Verifier {
       if (attempt([&] { read(kBatchRows, file.rows); })) break;
       // The bad row is in the next batch: rows are read one by one, up to it.
       if (attempt([&] { read(1, std::min(file.rows, row + kBatchRows)); })) continue;
-      // No other message than for the rows before: the fault hides where rows begin.
-      if (result_.faults.size() == known) break;
-      ++row;
+      // Where rows follow one another, no other message than for the rows before means that the fault hides where they
+      // begin.
+      if (result_.faults.size() == known && next_row == row + 1) break;
+      row = next_row;
     }
   }
 

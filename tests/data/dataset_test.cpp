@@ -301,5 +301,25 @@ TEST(Dataset, SpecsOfBareFilesAreChecked) {
   TERCEL_EXPECT_THROW(dataset_from_norm_files(spec), ConfigError, "option 'nnz_per_slot[1]': expected at least 1");
 }
 
+TEST(Schema, SlotSizeArrayGivesTheSlotsTheirKeys) {
+  const auto sizes_of = [](std::vector<Slot> slots) {
+    Schema schema;
+    schema.slots = std::move(slots);
+    return schema.slot_size_array();
+  };
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(sizes_of({{"a", 10, 0}, {"b", 20, 10}, {"c", 5, 30}}), (Sizes{10, 20, 5}));
+  // Slots that share their keys.
+  EXPECT_EQ(sizes_of({{"a", 10, 0}, {"b", 20, 10}, {"c", 20, 10}}), (Sizes{10, 0, 20}));
+  EXPECT_EQ(sizes_of({{"a", 7, 0}, {"b", 7, 0}, {"c", 7, 0}, {"d", 3, 7}}), (Sizes{0, 0, 7, 3}));
+  // Slots behind the end of the array.
+  EXPECT_EQ(sizes_of({{"a", 10, 0}, {"b", 0, 0}}), (Sizes{10}));
+  // No array gives these.
+  EXPECT_EQ(sizes_of({{"a", 10, 0}, {"b", 20, 0}}), (Sizes{10, 20}));
+  EXPECT_EQ(sizes_of({{"a", 10, 5}, {"b", 20, 15}}), (Sizes{10, 20}));
+  EXPECT_EQ(sizes_of({{"a", 0, 0}, {"b", 20, 0}}), (Sizes{0, 20}));
+  EXPECT_EQ(sizes_of({{"a", 0, 0}, {"b", 0, 0}}), (Sizes{0, 0}));
+}
+
 }  // namespace
 }  // namespace tercel::data::test

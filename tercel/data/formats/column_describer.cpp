@@ -9,10 +9,13 @@ namespace tercel::data {
 
 namespace {
 
-void add_names(const std::vector<ParquetValues>& columns, int64_t& dim, std::vector<std::string>& names) {
+void add_names(std::string_view owner, const std::vector<ParquetValues>& columns, int64_t& dim,
+               std::vector<std::string>& names) {
   dim = 0;
   for (const ParquetValues& column : columns) {
     dim += column.width;
+    TERCEL_CHECK(dim <= kMaxDim, ConfigError, owner, ": expected at most ", kMaxDim,
+                 " labels and dense values in a row, found more with column '", printable(column.name), "'");
     for (int64_t k = 0; k < column.width; ++k)
       names.push_back(column.list ? str_cat({column.name, "[", k, "]"}) : column.name);
   }
@@ -22,18 +25,12 @@ void add_names(const std::vector<ParquetValues>& columns, int64_t& dim, std::vec
 
 ColumnDescriber::~ColumnDescriber() = default;
 
-void ColumnDescriber::check_fills() const {
-  TERCEL_CHECK(columns_.fill_null_dense.size() <= 1 && columns_.fill_null_key.size() <= 1, ConfigError, "[", owner_,
-               "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
-               std::max(columns_.fill_null_dense.size(), columns_.fill_null_key.size()));
-}
-
 void ColumnDescriber::describe_columns(const ColumnChoice& choice) {
   check_choice(choice);
   for (const std::string& name : choice.labels) options_.labels.push_back(values_of(name));
   for (const std::string& name : choice.dense) options_.dense.push_back(values_of(name));
-  add_names(options_.labels, schema_.label_dim, schema_.label_names);
-  add_names(options_.dense, schema_.dense_dim, schema_.dense_names);
+  add_names(owner_, options_.labels, schema_.label_dim, schema_.label_names);
+  add_names(owner_, options_.dense, schema_.dense_dim, schema_.dense_names);
   for (const std::string& name : choice.keys) add_slot(name);
   for (const std::string& name : columns_.columns) add_column(name);
   set_sizes();
@@ -74,6 +71,7 @@ void ColumnDescriber::refuse(const ParquetColumnInfo& column, std::string_view e
 
 ParquetValues ColumnDescriber::values_of(const std::string& name) const {
   const ParquetColumnInfo& column = find(name);
+  if (column.all_missing) return {name, ElementType::F32, column.list, 1};
   if (!column.number || column.temporal) refuse(column, "numbers, or lists of numbers");
   if (!columns_.integers && !is_float(*column.number))
     refuse(column, "float or double (integers and bools are taken as labels and dense values with option 'integers')");
@@ -84,11 +82,13 @@ ParquetValues ColumnDescriber::values_of(const std::string& name) const {
 
 void ColumnDescriber::add_slot(const std::string& name) {
   const ParquetColumnInfo& column = find(name);
-  if (!column.number || column.temporal || is_float(*column.number) || *column.number == ElementType::Bool)
+  const bool is_key =
+      column.number && !column.temporal && !is_float(*column.number) && *column.number != ElementType::Bool;
+  if (!is_key && !column.all_missing)
     refuse(column,
            "integer keys, or lists of them (text becomes keys by 'tercel convert csv', in Python by "
            "tercel.data.convert())");
-  ParquetKeys keys{name, *column.number, column.list, 0, ""};
+  ParquetKeys keys{name, column.number.value_or(ElementType::I64), column.list, 0, ""};
   Slot slot;
   slot.name = name;
   if (std::find(columns_.weighted.begin(), columns_.weighted.end(), name) != columns_.weighted.end()) {
@@ -102,8 +102,10 @@ void ColumnDescriber::add_slot(const std::string& name) {
 
 void ColumnDescriber::add_column(const std::string& name) {
   const ParquetColumnInfo& column = find(name);
-  if (!column.number || column.list) refuse(column, "numbers or times");
-  schema_.columns.push_back({name, is_float(*column.number) ? ColumnType::F32 : ColumnType::I64});
+  const bool is_missing = column.all_missing && !column.list;
+  if (!is_missing && (!column.number || column.list)) refuse(column, "numbers or times");
+  const bool is_integer = column.number && !is_float(*column.number);
+  schema_.columns.push_back({name, is_integer ? ColumnType::I64 : ColumnType::F32});
 }
 
 // HugeCTR's rule: the keys of slot i are offset by the sum of the sizes before it; a size of 0 gives a slot the keys

@@ -36,7 +36,6 @@ class ColumnDescriber {
   /** Elements of the lists of a column of dense values; 1 if there are no rows. */
   virtual int64_t list_width(const std::string& name) const = 0;
 
-  void check_fills() const;
   /** ConfigError for columns that are not there or not of the right types. Sets nnz_per_slot where it is given. */
   void describe_columns(const ColumnChoice& choice);
 

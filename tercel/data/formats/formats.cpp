@@ -1,8 +1,11 @@
 // Every format. An explicit list: see docs/design/overview.md on why nothing registers itself.
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "tercel/data/arrow_table_impl.h"
 #include "tercel/data/formats/formats_impl.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/record_source_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
@@ -22,11 +25,28 @@ std::vector<FileFact> DatasetFormat::describe_part(const Dataset& /*dataset*/, c
   return {};
 }
 
+void DatasetFormat::verify_part(const Dataset& /*dataset*/, const DataPart& /*part*/) const {}
+
 void RecordSource::prepare(Window& /*window*/) const {}
 
 Span<FormatEntry> dataset_formats() {
   static const FormatEntry formats[] = {norm_entry(), raw_entry(), rawasync_entry(), parquet_entry()};
   return formats;
+}
+
+const FormatEntry* format_of_file(const std::string& path) {
+  if (!is_url(path) && is_directory(path)) return nullptr;
+  for (const FormatEntry& entry : dataset_formats())
+    if (!entry.extension.empty() && path.ends_with(entry.extension)) return &entry;
+  // A URL may be that of a folder; a request for its first bytes would be an error.
+  if (is_url(path)) return nullptr;
+  const std::unique_ptr<RandomAccessFile> file = open_data_file(path);
+  for (const FormatEntry& entry : dataset_formats()) {
+    std::string first(entry.magic.size(), '\0');
+    if (!first.empty() && file->read_at(first.data(), first.size(), 0) == first.size() && first == entry.magic)
+      return &entry;
+  }
+  return nullptr;
 }
 
 Dataset FilesSpec::describe_for(const std::string& replaced_folder) const {

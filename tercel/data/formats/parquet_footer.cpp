@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tercel/data/formats/thrift_compact_impl.h"
+#include "tercel/data/schema.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -20,6 +21,7 @@ constexpr int64_t kTailBytes = 8;  // length of the metadata, and the magic numb
 constexpr int64_t kMaxMetadataBytes = int64_t{1} << 30;
 constexpr int64_t kMaxGroupRows = int64_t{1} << 31;
 constexpr int64_t kMaxChunkBytes = int64_t{1} << 40;
+constexpr int64_t kMaxValues = int64_t{1} << 40;  // of a column of a row group
 constexpr size_t kMaxElements = size_t{1} << 20;
 constexpr int kMaxTreeDepth = 16;
 
@@ -55,10 +57,11 @@ struct Element {
   int32_t logical = 0;  // its field in the union
   int64_t bits = 0;
   bool is_signed = true;
+  size_t unit = 0;  // of times: 1 milli-, 2 micro-, 3 nanoseconds; 0: none
 };
 
 constexpr int32_t kLogicalDecimal = 5, kLogicalDate = 6, kLogicalTime = 7, kLogicalTimestamp = 8, kLogicalInteger = 10,
-                  kLogicalFloat16 = 15;
+                  kLogicalUnknown = 11, kLogicalFloat16 = 15;
 
 bool is_text(const Element& leaf) { return leaf.converted == kUtf8 || leaf.logical == 1; }
 
@@ -87,12 +90,13 @@ ElementType integer_type(const Element& leaf) {
 }
 
 std::optional<ElementType> number_type(const Element& leaf) {
+  if (leaf.logical == kLogicalUnknown) return std::nullopt;
   const bool decimal = leaf.converted == kDecimal || leaf.logical == kLogicalDecimal;
   switch (leaf.physical) {
     case kBoolean: return ElementType::Bool;
     case kInt32Type:
-      if (decimal || is_temporal(leaf)) return std::nullopt;
-      return integer_type(leaf);
+      if (decimal) return std::nullopt;
+      return is_temporal(leaf) ? ElementType::I32 : integer_type(leaf);
     case kInt64Type:
       if (decimal) return std::nullopt;
       return is_temporal(leaf) ? ElementType::I64 : integer_type(leaf);
@@ -105,23 +109,24 @@ std::optional<ElementType> number_type(const Element& leaf) {
   }
 }
 
+/** "date", "time[ms]", "timestamp[us]". */
+std::string time_text(const Element& leaf) {
+  constexpr std::string_view kUnits[] = {"", "[ms]", "[us]", "[ns]"};
+  std::string_view kind = "timestamp", unit = kUnits[leaf.unit];
+  if (leaf.logical == kLogicalDate || leaf.converted == kDate) return "date";
+  if (leaf.logical == kLogicalTime || leaf.converted == kTimeMillis || leaf.converted == kTimeMicros) kind = "time";
+  if (unit.empty() && (leaf.converted == kTimeMillis || leaf.converted == kTimestampMillis)) unit = kUnits[1];
+  if (unit.empty() && (leaf.converted == kTimeMicros || leaf.converted == kTimestampMicros)) unit = kUnits[2];
+  return str_cat({kind, unit});
+}
+
 std::string leaf_text(const Element& leaf) {
-  if (is_temporal(leaf)) return "time";
+  if (leaf.logical == kLogicalUnknown) return "null";
+  if (leaf.physical == kInt96) return "INT96";
+  if (is_temporal(leaf)) return time_text(leaf);
   if (leaf.converted == kDecimal || leaf.logical == kLogicalDecimal) return "decimal";
-  if (const std::optional<ElementType> number = number_type(leaf)) {
-    switch (*number) {
-      case ElementType::F16: return "halffloat";
-      case ElementType::F32: return "float";
-      case ElementType::F64: return "double";
-      case ElementType::Bool: return "bool";
-      default: {
-        const std::string_view name = to_string(*number);
-        return str_cat({name[0] == 'u' ? "uint" : "int", name.substr(1)});
-      }
-    }
-  }
-  if (is_text(leaf)) return "string";
-  return leaf.physical == kInt96 ? "time" : "binary";
+  if (const std::optional<ElementType> number = number_type(leaf)) return arrow_type_name(*number);
+  return is_text(leaf) ? "string" : "binary";
 }
 
 class FooterParser {
@@ -217,6 +222,7 @@ class FooterParser {
     reader_.expect(field, ThriftType::Struct, "logicalType");
     reader_.read_struct(3, "logicalType", [&](const Field& kind) {
       element.logical = kind.id;
+      if (kind.id == kLogicalTime || kind.id == kLogicalTimestamp) return read_unit(kind, element);
       if (kind.id != kLogicalInteger) return reader_.skip(kind, 4, "logicalType");
       reader_.expect(kind, ThriftType::Struct, "integer type");
       reader_.read_struct(4, "integer type", [&](const Field& part) {
@@ -231,6 +237,18 @@ class FooterParser {
       if ((element.bits != 8 && element.bits != 16 && element.bits != 32 && element.bits != 64) ||
           element.bits > widest)
         fail("bitWidth 8, 16, 32 or 64 that fits the type", str_cat({element.bits}));
+    });
+  }
+
+  void read_unit(const Field& field, Element& element) {
+    reader_.expect(field, ThriftType::Struct, "type of a time");
+    reader_.read_struct(4, "type of a time", [&](const Field& part) {
+      if (part.id != 2) return reader_.skip(part, 5, "type of a time");
+      reader_.expect(part, ThriftType::Struct, "unit of a time");
+      reader_.read_struct(5, "unit of a time", [&](const Field& unit) {
+        if (unit.id >= 1 && unit.id <= 3) element.unit = static_cast<size_t>(unit.id);
+        reader_.skip(unit, 6, "unit of a time");
+      });
     });
   }
 
@@ -249,6 +267,7 @@ class FooterParser {
       const Element& leaf = elements_[leaves_.back().element];
       column.list = lists == 1;
       column.number = number_type(leaf);
+      column.all_missing = leaf.logical == kLogicalUnknown;
       column.temporal = column.number && is_temporal(leaf);
       column.type = column.list ? str_cat({"list<", leaf_text(leaf), ">"}) : leaf_text(leaf);
     } else {
@@ -305,6 +324,12 @@ class FooterParser {
              str_cat({group.chunks.size(), " columns"}));
       for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
         const int64_t values = group.chunks[leaf].values;
+        // What readers compute with them cannot overflow.
+        const int64_t most = std::min(kMaxValues, kMaxHotness * group.rows);
+        if (values > most)
+          fail(str_cat({"at most ", most, " values in column ", leaf, " of row group ", number, ", which has ",
+                        group.rows, " rows"}),
+               str_cat({values}));
         if (leaves_[leaf].repeated > 0 ? values < group.rows : values != group.rows)
           fail(str_cat({leaves_[leaf].repeated > 0 ? "at least " : "", group.rows, " values in column ", leaf,
                         " of row group ", number, ", which has so many rows"}),
@@ -379,9 +404,16 @@ class FooterParser {
     constexpr uint32_t kNeeded = (1u << 1) | (1u << 4) | (1u << 5) | (1u << 6) | (1u << 7) | (1u << 9);
     if ((found & kNeeded) != kNeeded)
       fail(str_cat({"type, codec, num_values, sizes and data_page_offset of column ", leaf}), "less");
-    // Some writers set the offset of a dictionary that is not there to 0.
-    chunk.offset = dictionary_page > 0 ? std::min(dictionary_page, data_page) : data_page;
     const auto magic = static_cast<int64_t>(kMagic.size());
+    // Some writers set the offset of a page that is not there to 0: of a dictionary, or of the data of no rows.
+    const bool has_no_page = chunk.values == 0 && chunk.compressed == 0 && data_page == 0 && dictionary_page == 0;
+    const bool has_data_page = chunk.values > 0 || data_page > 0;
+    if (has_no_page)
+      chunk.offset = magic;
+    else if (dictionary_page > 0 && has_data_page)
+      chunk.offset = std::min(dictionary_page, data_page);
+    else
+      chunk.offset = dictionary_page > 0 ? dictionary_page : data_page;
     if (chunk.offset < magic || chunk.compressed > end_of_data_ - chunk.offset)
       fail(str_cat({"column ", leaf, " of row group ", footer_.row_groups.size(), " between bytes ", magic, " and ",
                     end_of_data_}),
@@ -398,6 +430,7 @@ class FooterParser {
     for (size_t g = 0; g < footer_.row_groups.size(); ++g)
       for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
         const ParquetChunk& chunk = footer_.row_groups[g].chunks[leaf];
+        if (chunk.values == 0 && chunk.compressed == 0) continue;
         ranges.push_back({chunk.offset, chunk.offset + chunk.compressed, g, leaf});
       }
     std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });

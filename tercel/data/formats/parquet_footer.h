@@ -18,10 +18,11 @@ namespace tercel::data {
 /** A top-level column: what a row has under a name. */
 struct ParquetColumnInfo {
   std::string name;
-  std::string type;                   ///< as Arrow writes it: "int64", "list<float>", "string", "struct"
+  std::string type;  ///< as Arrow writes it: "int64", "list<float>", "string", "struct", "null", "date"
   std::optional<ElementType> number;  ///< of the elements of a column of numbers, or of lists of numbers
   bool list = false;                  ///< lists of numbers
-  bool temporal = false;              ///< i64 that are times
+  bool all_missing = false;           ///< Arrow's type null, or lists of it: it goes with numbers of any type
+  bool temporal = false;              ///< integers that are times
   bool nullable = false;              ///< values may be missing
   int32_t first_leaf = 0;             ///< its columns in the file: nested ones have several
   int32_t leaf_count = 1;

@@ -6,9 +6,11 @@
 
 #include "tercel/data/formats/formats_impl.h"
 #include "tercel/data/formats/parquet_layout_impl.h"
+#include "tercel/data/formats/parquet_metadata_impl.h"
 #include "tercel/data/formats/parquet_source_impl.h"
 #include "tercel/data/formats/parquet_writer_impl.h"
 #include "tercel/util/error.h"
+#include "tercel/util/file.h"
 #include "tercel/util/format.h"
 
 namespace tercel::data {
@@ -38,11 +40,13 @@ struct ParquetTotals {
     }
   }
   void append_to(std::vector<FileFact>& facts) const {
-    facts.push_back({"row_groups", {str_cat({row_groups})}});
+    facts.push_back(FileFact::number("row_groups", row_groups));
     if (row_groups == 0) return;
-    const std::string rows = least_rows == most_rows ? str_cat({most_rows}) : str_cat({least_rows, " to ", most_rows});
-    facts.push_back({"rows_of_row_groups", {rows}});
-    facts.push_back({"uncompressed_bytes", {str_cat({uncompressed})}});
+    if (least_rows == most_rows)
+      facts.push_back(FileFact::number("rows_of_row_groups", most_rows));
+    else
+      facts.push_back({"rows_of_row_groups", {str_cat({least_rows, " to ", most_rows})}});
+    facts.push_back(FileFact::number("uncompressed_bytes", uncompressed));
     std::string names;
     for (uint8_t codec = 0; codec < 32; ++codec)
       if ((codecs >> codec & 1) != 0) names += (names.empty() ? "" : ", ") + parquet_codec_name(codec);
@@ -53,7 +57,7 @@ struct ParquetTotals {
 
 /** "name: list<int64>, may be missing". */
 FileFact columns_of(const ParquetFooter& footer) {
-  FileFact fact{"columns", {}, true};
+  FileFact fact{"columns", {}, FileFact::Kind::List};
   for (const ParquetColumnInfo& column : footer.columns)
     fact.values.push_back(
         str_cat({printable(column.name), ": ", column.type, column.nullable ? ", may be missing" : ""}));
@@ -63,7 +67,7 @@ FileFact columns_of(const ParquetFooter& footer) {
 std::vector<FileFact> describe_parquet_file(const std::string& path) {
   const std::unique_ptr<RandomAccessFile> file = open_data_file(path);
   const ParquetFooter footer = read_parquet_footer(*file);
-  std::vector<FileFact> facts{{"rows", {str_cat({footer.rows})}}, {"bytes", {str_cat({file->size()})}}};
+  std::vector<FileFact> facts{FileFact::number("rows", footer.rows), FileFact::number("bytes", file->size())};
   facts.push_back({"created_by", {footer.created_by}});
   ParquetTotals totals;
   totals.add(footer);
@@ -122,6 +126,27 @@ class ParquetFormat final : public DatasetFormat {
     return facts;
   }
 
+  // Files that Tercel wrote have it beside them, and a checksum; beside those of other tools it may be anything.
+  void verify_part(const Dataset& dataset, const DataPart& part) const override {
+    if (part.files.empty() || part.files.front().checksum.empty()) return;
+    const std::string folder = parent_path(dataset.path_of(part.files.front()));
+    const std::string path = join_path(folder, kParquetMetadataFile);
+    TERCEL_CHECK(data_path_info(path), DataError, printable(path),
+                 ": expected the file that HugeCTR reads beside the data files, found none");
+    const ParquetMetadata metadata(path, /*by_name=*/false);
+    for (const DataFile& file : part.files) metadata.check_file(file.path, file.rows);
+    const std::string first = dataset.path_of(part.files.front());
+    const ColumnChoice found = metadata.choose(read_parquet_footer(*open_data_file(first)), printable(first));
+    const ParquetLayout layout = ParquetLayout::of(dataset.schema, options_);
+    ColumnChoice expected;
+    for (const ParquetValues& column : layout.labels) expected.labels.push_back(column.name);
+    for (const ParquetValues& column : layout.dense) expected.dense.push_back(column.name);
+    for (const ParquetKeys& column : layout.keys) expected.keys.push_back(column.name);
+    TERCEL_CHECK(found == expected, DataError, printable(path),
+                 ": expected the indices of the labels, dense values and slots of the dataset's description, found "
+                 "those of other columns");
+  }
+
   std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart& part,
                                      const SourceOptions& options) const override {
     check();
@@ -132,6 +157,12 @@ class ParquetFormat final : public DatasetFormat {
     check();
     schema.check(name());
     const bool named = !options_.keys.empty();
+    for (const ParquetKeys& column : options_.keys)
+      TERCEL_CHECK(
+          options_.key_type == KeyType::I64 || column.type == ElementType::U32, ConfigError, "[", name(),
+          "] option 'key_type': expected none beside the columns of the source, which keep their types, found ",
+          to_string(options_.key_type), ", and column '", printable(column.name), "' of type ",
+          arrow_type_name(column.type));
     for (const Slot& slot : schema.slots)
       TERCEL_CHECK(named || slot.size == 0 ||
                        static_cast<uint64_t>(slot.first_key + slot.size - 1) <= max_key(options_.key_type),
@@ -144,9 +175,7 @@ class ParquetFormat final : public DatasetFormat {
  private:
   void check() const {
     check_options(options_, name());
-    TERCEL_CHECK(options_.fill_null_dense.size() <= 1 && options_.fill_null_key.size() <= 1, ConfigError, "[", name(),
-                 "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
-                 std::max(options_.fill_null_dense.size(), options_.fill_null_key.size()));
+    check_fills(options_.fill_null_dense, options_.fill_null_key);
   }
 
   ParquetOptions options_;
@@ -169,7 +198,8 @@ FormatEntry parquet_entry() {
             return std::make_unique<SpecOf<ParquetSpec, &dataset_from_parquet_files>>();
           },
           &describe_parquet_file,
-          ".parquet"};
+          ".parquet",
+          "PAR1"};
 }
 
 }  // namespace tercel::data

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "tercel/data/formats/parquet_layout_impl.h"
@@ -25,26 +27,15 @@ std::vector<ParquetValues> values_of(std::string_view kind, const std::vector<st
   return columns;
 }
 
+/** Whether the column, of whose values none is there, stands for one of numbers, or of lists of them. */
+bool fits_missing(const ParquetColumnInfo& column, bool list) { return column.all_missing && (list || !column.list); }
+
 bool fits(const ParquetColumnInfo& column, ElementType type, bool list) {
+  if (fits_missing(column, list)) return true;
   return column.number && *column.number == type && column.list == list;
 }
 
 }  // namespace
-
-std::string parquet_type_text(ElementType type, bool list) {
-  std::string text;
-  switch (type) {
-    case ElementType::Bool: text = "bool"; break;
-    case ElementType::F16: text = "halffloat"; break;
-    case ElementType::F32: text = "float"; break;
-    case ElementType::F64: text = "double"; break;
-    default: {
-      const std::string_view name = to_string(type);
-      text = str_cat({name[0] == 'u' ? "uint" : "int", name.substr(1)});
-    }
-  }
-  return list ? str_cat({"list<", text, ">"}) : text;
-}
 
 ParquetLayout ParquetLayout::written(const Schema& schema, KeyType key_type) {
   ParquetLayout layout;
@@ -134,7 +125,7 @@ void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) co
   };
   const auto check_type = [&](const std::string& name, ElementType type, bool list) {
     const ParquetColumnInfo& column = find(name);
-    if (!fits(column, type, list)) refuse(name, parquet_type_text(type, list), column);
+    if (!fits(column, type, list)) refuse(name, arrow_type_name(type, list), column);
   };
   for (const auto* values : {&labels, &dense})
     for (const ParquetValues& column : *values) check_type(column.name, column.type, column.list);
@@ -142,17 +133,29 @@ void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) co
     check_type(column.name, column.type, column.list);
     if (column.weights.empty()) continue;
     const ParquetColumnInfo& weights = find(column.weights);
+    if (fits_missing(weights, column.list)) continue;
     if (!weights.number || !is_float(*weights.number) || weights.list != column.list)
       refuse(column.weights, column.list ? "list<float>" : "float", weights);
   }
   for (const Column& column : columns) {
     const ParquetColumnInfo& found = find(column.name);
     const bool wants_float = column.type == ColumnType::F32;
+    if (fits_missing(found, false)) continue;
     if (!found.number || found.list || is_float(*found.number) != wants_float)
       refuse(column.name, wants_float ? "float or double" : "integers", found);
   }
 }
 
+void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key) {
+  TERCEL_CHECK(fill_null_dense.size() <= 1 && fill_null_key.size() <= 1, ConfigError, "[", kOwner,
+               "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
+               std::max(fill_null_dense.size(), fill_null_key.size()));
+  for (const double value : fill_null_dense)
+    TERCEL_CHECK(std::abs(value) <= double{std::numeric_limits<float>::max()}, ConfigError, "[", kOwner,
+                 "] option 'fill_null_dense': expected a finite number that f32 holds, found ", format_double(value));
+}
+
+// Widths, and values of a row, have limits (kMaxDim, kMaxHotness), by which nothing here overflows.
 int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, const ParquetRowGroup& group,
                           std::string_view file) {
   const int64_t rows = std::max<int64_t>(1, group.rows);
@@ -163,7 +166,7 @@ int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, c
     const int64_t values = info ? group.chunks[static_cast<size_t>(info->first_leaf)].values : 0;
     bytes += column.list ? 8 + values / rows * (column.weights.empty() ? 8 : 12) : 12;
   }
-  return bytes + 8 * static_cast<int64_t>(plan.columns.size());
+  return std::max<int64_t>(1, bytes + 8 * static_cast<int64_t>(plan.columns.size()));
 }
 
 }  // namespace tercel::data

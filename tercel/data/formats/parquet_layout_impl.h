@@ -38,11 +38,11 @@ struct ParquetLayout {
   void check(const ParquetFooter& footer, std::string_view file) const;
 };
 
-/** Bytes that a row of a row group takes when it is decoded. */
+/** ConfigError unless there is one value at most for each, which f32 holds. */
+void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key);
+
+/** Bytes that a row of a row group takes when it is decoded, at least 1. */
 int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, const ParquetRowGroup& group,
                           std::string_view file);
-
-/** "list<int64>" of a type. */
-std::string parquet_type_text(ElementType type, bool list);
 
 }  // namespace tercel::data

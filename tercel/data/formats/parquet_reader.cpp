@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tercel/data/formats/parquet_reader_impl.h"
+#include "tercel/data/formats/source_files_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -36,12 +37,21 @@ std::vector<int32_t> leaves_of(const ColumnPlan& plan, const ParquetFooter& foot
 }
 
 int64_t largest_allocation(const ParquetRowGroup& group) {
-  constexpr int64_t kLeast = int64_t{1} << 20, kMost = int64_t{1} << 40;
+  constexpr int64_t kLeast = int64_t{1} << 20;
   // Buffers grow by doubling; levels and values of a column are separate ones.
   int64_t largest = kLeast;
   for (const ParquetChunk& chunk : group.chunks)
-    largest = std::max({largest, 4 * chunk.uncompressed, 4 * chunk.compressed, 16 * std::min(chunk.values, kMost)});
+    largest = std::max({largest, 4 * chunk.uncompressed, 4 * chunk.compressed, 16 * chunk.values});
   return largest;
+}
+
+int64_t bytes_in_file(const ParquetRowGroup& group, const std::vector<int32_t>& leaves) {
+  int64_t sum = 0;
+  for (const int32_t leaf : leaves) {
+    const ParquetChunk& chunk = group.chunks[static_cast<size_t>(leaf)];
+    sum += chunk.compressed + chunk.uncompressed;
+  }
+  return sum;
 }
 
 RowGroupStream::RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves,
@@ -50,6 +60,7 @@ RowGroupStream::RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, co
       owner_(str_cat({printable(handle.path()), ": row group ", place.group})),
       file_(open_data_file(handle.path())),
       source_(*file_) {
+  check_same_file(handle.path(), {place.first_row, 0}, place.info, file_->identity());
   const ArrowApi& api = arrow_api(owner_);
   ArrowFailure failure{};
   const ArrowCode code = api.read_row_group(handle.get(*file_), &source_.input(), place.group, leaves.data(),

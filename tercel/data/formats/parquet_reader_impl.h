@@ -39,6 +39,9 @@ std::vector<int32_t> leaves_of(const ColumnPlan& plan, const ParquetFooter& foot
 /** The most bytes that decoding a row group may need at once, as the sizes in its metadata say. */
 int64_t largest_allocation(const ParquetRowGroup& group);
 
+/** Bytes of these columns of a row group, compressed and not: what may be in memory while it is decoded. */
+int64_t bytes_in_file(const ParquetRowGroup& group, const std::vector<int32_t>& leaves);
+
 /** A row group, decoded piece by piece. */
 class RowGroupStream {
  public:
@@ -48,9 +51,10 @@ class RowGroupStream {
     int64_t first_row = 0;  // of the group, in the file
     int64_t rows = 0;
     int64_t largest_allocation = 0;  // see largest_allocation()
+    FileInfo info = {};              // of the file whose metadata this is
   };
 
-  /** Opens the file again. The handle must outlive it. */
+  /** Opens the file again; DataError if it is another one now. The handle must outlive it. */
   RowGroupStream(ParquetHandle& handle, const ColumnPlan& plan, const std::vector<int32_t>& leaves, const Place& place,
                  int64_t batch_rows);
 

@@ -24,7 +24,11 @@ constexpr int64_t kBatchRows = int64_t{1} << 16;
 
 ParquetSource::ParquetSource(const ParquetOptions& parquet, const Dataset& dataset, const DataPart& part,
                              const SourceOptions& options)
-    : layout_(ParquetLayout::of(dataset.schema, parquet)), plan_(layout_.plan(parquet)), jumps_(options.jumps) {
+    : layout_(ParquetLayout::of(dataset.schema, parquet)),
+      plan_(layout_.plan(parquet)),
+      memory_(arrow_memory_limit()),
+      window_bytes_(std::clamp<int64_t>(memory_ / (2 * (2 + options.workers)), 1, kMaxWindowBytes)),
+      jumps_(options.jumps) {
   BatchShape shape = layout_.add_columns(dataset.schema, options, "parquet", plan_);
   for (const Slot& s : dataset.schema.slots) hotness_.push_back(s.hotness);
   open_files(dataset, part);
@@ -55,7 +59,8 @@ void ParquetSource::open_files(const Dataset& dataset, const DataPart& part) {
       const ParquetRowGroup& group = footer.row_groups[g];
       if (group.rows == 0) continue;
       groups_.push_back({index, static_cast<int32_t>(g), files_[index].first_row + group.first_row, group.first_row,
-                         group.rows, decoded_row_bytes(plan_, footer, group, name), largest_allocation(group)});
+                         group.rows, decoded_row_bytes(plan_, footer, group, name), largest_allocation(group),
+                         bytes_in_file(group, leaves_.back())});
       uniform_ = uniform_ && is_uniform(footer, group, name);
     }
   }
@@ -85,26 +90,32 @@ size_t ParquetSource::group_of(int64_t row) const {
   return static_cast<size_t>(behind - groups_.begin()) - 1;
 }
 
+int64_t ParquetSource::row_behind_damage(int64_t row) const {
+  const Group& group = groups_[group_of(row)];
+  return group.first_row + group.rows;
+}
+
 bool ParquetSource::is_cut(const Group& group) const {
-  return group.rows > 1 && group.rows > kMaxWindowBytes / group.row_bytes;
+  return group.rows > 1 && group.rows > window_bytes_ / group.row_bytes;
 }
 
 int64_t ParquetSource::piece_rows(const Group& group) const {
-  return std::clamp<int64_t>(kPieceBytes / group.row_bytes, 1, kBatchRows);
+  return std::clamp<int64_t>(std::min(kPieceBytes, window_bytes_) / group.row_bytes, 1, kBatchRows);
 }
 
 RowWindows ParquetSource::windows() const {
   std::vector<int64_t> starts;
-  int64_t bytes = kWindowBytes;  // of the window so far: the first row group begins one
+  const int64_t most = std::min(kWindowBytes, window_bytes_);
+  int64_t bytes = most;  // of the window so far: the first row group begins one
   for (const Group& group : groups_) {
     const bool cut = is_cut(group);
     if (cut) {
       for (int64_t row = 0; row < group.rows; row += piece_rows(group)) starts.push_back(group.first_row + row);
-      bytes = kWindowBytes;
+      bytes = most;
       continue;
     }
     const int64_t own = group.rows * group.row_bytes;
-    if (bytes + own > kWindowBytes) {
+    if (bytes + own > most) {
       starts.push_back(group.first_row);
       bytes = 0;
     }
@@ -114,7 +125,8 @@ RowWindows ParquetSource::windows() const {
 }
 
 std::unique_ptr<RowGroupStream> ParquetSource::open_group(const Group& group, int64_t batch_rows) const {
-  const RowGroupStream::Place place{group.file, group.number, group.row_in_file, group.rows, group.largest_allocation};
+  const RowGroupStream::Place place{
+      group.file, group.number, group.row_in_file, group.rows, group.largest_allocation, files_[group.file].info};
   return std::make_unique<RowGroupStream>(*handles_[group.file], plan_, leaves_[group.file], place, batch_rows);
 }
 
@@ -145,16 +157,16 @@ void ParquetSource::load(Span<RowRange> ranges, Window& target, const std::atomi
 
 void ParquetSource::load_piece(size_t index, int64_t skip, int64_t count, ParquetWindow& window) {
   const Group& group = groups_[index];
-  const RecordPlace at{group.row_in_file, 0};
-  if (!stream_ || stream_group_ != index || skip < streamed_first_) {
-    streamed_.reset();
-    stream_ = open_group(group, piece_rows(group));
-    stream_group_ = index;
-    streamed_first_ = 0;
-  }
-  int64_t first = window.rows;
+  const int64_t first = window.rows;
+  const size_t first_part = window.parts.size();
   try {
-    while (count > 0) {
+    if (!stream_ || stream_group_ != index || skip < streamed_first_) {
+      streamed_.reset();
+      stream_ = open_group(group, piece_rows(group));
+      stream_group_ = index;
+      streamed_first_ = 0;
+    }
+    for (int64_t done = 0; done < count;) {
       while (!streamed_ || skip >= streamed_first_ + streamed_->rows) {
         if (streamed_) streamed_first_ += streamed_->rows;
         DecodedRows next;
@@ -163,16 +175,25 @@ void ParquetSource::load_piece(size_t index, int64_t skip, int64_t count, Parque
         streamed_ = std::make_shared<const DecodedRows>(std::move(next));
       }
       const int64_t begin = skip - streamed_first_;
-      const int64_t taken = std::min(count, streamed_->rows - begin);
-      window.parts.push_back({streamed_, begin, first, taken, nullptr});
+      const int64_t taken = std::min(count - done, streamed_->rows - begin);
+      window.parts.push_back({streamed_, begin, first + done, taken, nullptr});
       skip += taken;
-      first += taken;
-      count -= taken;
+      done += taken;
     }
-    files_.check_unchanged(group.file, at);
+    if (skip == group.rows) {
+      // The end of the stream is looked at: it may have more rows than the metadata says.
+      DecodedRows none;
+      stream_->next(none);
+      stream_.reset();
+      streamed_.reset();
+    }
+    files_.check_unchanged(group.file, {group.row_in_file, 0});
   } catch (...) {
+    // Of all these rows: what was decoded before is not to be trusted where the file changed.
     stream_.reset();
-    window.parts.push_back({nullptr, 0, first, std::max<int64_t>(1, count), std::current_exception()});
+    streamed_.reset();
+    window.parts.resize(first_part);
+    window.parts.push_back({nullptr, 0, first, count, std::current_exception()});
   }
 }
 
@@ -204,23 +225,15 @@ void ParquetSource::keep(size_t index) {
   const Group& group = groups_[index];
   Kept& kept = kept_[index];
   try {
-    const std::unique_ptr<RowGroupStream> stream = open_group(group, std::min(kBatchRows, group.rows));
-    DecodedRows rows;
-    if (!stream->next(rows)) throw_error<InternalError>({"parquet: a row group without rows"});
-    if (rows.rows < group.rows) {
-      DecodedRows all;
-      all.clear_like(rows);
-      all.append(rows, 0, rows.rows);
-      while (stream->next(rows)) all.append(rows, 0, rows.rows);
-      kept.rows = spool_->keep(all);
-    } else {
-      // The end of the stream is looked at: it may have more rows than the metadata says.
-      DecodedRows none;
-      stream->next(none);
-      kept.rows = spool_->keep(rows);
+    const std::unique_ptr<RowGroupStream> stream = open_group(group, piece_rows(group));
+    int64_t first = 0;
+    for (DecodedRows rows; stream->next(rows);) {
+      kept.pieces.push_back({first, spool_->keep(rows)});
+      first += rows.rows;
     }
     files_.check_unchanged(group.file, {group.row_in_file, 0});
   } catch (...) {
+    kept.pieces.clear();
     kept.error = std::current_exception();
   }
   kept.is_done = true;
@@ -233,10 +246,17 @@ void ParquetSource::keep_groups(Span<RowRange> ranges, const std::atomic<bool>& 
       if (!kept_[g].is_done) missing.push_back(g);
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  parallel_for(0, static_cast<int64_t>(missing.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end && !stop.load(std::memory_order_relaxed); ++i)
-      keep(missing[static_cast<size_t>(i)]);
-  });
+  // As many at once as Arrow has memory for: their pages, and a piece of each.
+  const auto bytes_of = [&](size_t g) { return groups_[g].bytes_in_file + kPieceBytes; };
+  for (size_t next = 0; next < missing.size();) {
+    const size_t first = next;
+    int64_t bytes = bytes_of(missing[next++]);
+    while (next < missing.size() && bytes + bytes_of(missing[next]) <= memory_ / 2) bytes += bytes_of(missing[next++]);
+    parallel_for(static_cast<int64_t>(first), static_cast<int64_t>(next), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end && !stop.load(std::memory_order_relaxed); ++i)
+        keep(missing[static_cast<size_t>(i)]);
+    });
+  }
 }
 
 void ParquetSource::load_mixed(Span<RowRange> ranges, ParquetWindow& window, const std::atomic<bool>& stop) {
@@ -251,9 +271,13 @@ void ParquetSource::load_mixed(Span<RowRange> ranges, ParquetWindow& window, con
       const Kept& kept = kept_[index];
       if (kept.error) std::rethrow_exception(kept.error);
       const int64_t skip = row - group.first_row;
-      const int64_t count = std::min(range.begin + range.count - row, group.rows - skip);
-      if (mixed.rows == 0) mixed.clear_like(kept.rows);
-      mixed.append(kept.rows, skip, count);
+      const auto behind = std::upper_bound(kept.pieces.begin(), kept.pieces.end(), skip,
+                                           [](int64_t r, const Piece& piece) { return r < piece.first; });
+      const Piece& piece = *(behind - 1);
+      const int64_t begin = skip - piece.first;
+      const int64_t count = std::min(range.begin + range.count - row, piece.rows.rows - begin);
+      if (mixed.rows == 0) mixed.clear_like(piece.rows);
+      mixed.append(piece.rows, begin, count);
       window.rows += count;
       row += count;
     }

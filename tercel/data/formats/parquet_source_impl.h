@@ -2,11 +2,12 @@
 //
 // Note [Windows of row groups]
 // In the order of the files, a window is a row group, or several small ones; each is decoded by the worker that
-// prepares it, so that several are decoded at once. A row group that would take more than kMaxWindowBytes is cut into
-// windows of kPieceBytes, which the reading thread decodes one after the other, since a position inside a row group can
-// only be reached from its start. In random order each window has rows of many row groups. So each row group is decoded
-// once, when it is first needed, and kept: in memory, and beyond kHeapBytes in a file without a name in TMPDIR. Its
-// pages are the system's to write out.
+// prepares it, so that several are decoded at once. A row group that would take more than kMaxWindowBytes, or than what
+// Arrow may hold allows for as many windows as are in work, is cut into windows of kPieceBytes, which the reading
+// thread decodes one after the other, since a position inside a row group can only be reached from its start. In random
+// order each window has rows of many row groups. So each row group is decoded once, when it is first needed, and kept,
+// piece by piece: in memory, and beyond kHeapBytes in a file without a name in TMPDIR. Its pages are the system's to
+// write out.
 #pragma once
 
 #include <exception>
@@ -28,6 +29,7 @@ class ParquetSource final : public RecordSource {
                 const SourceOptions& options);
 
   int64_t rows() const override { return files_.rows(); }
+  int64_t row_behind_damage(int64_t row) const override;
   RowWindows windows() const override;
   const BatchShape& shape() const override { return assembler_->shape(); }
   std::unique_ptr<Window> make_window() const override { return std::make_unique<ParquetWindow>(); }
@@ -45,6 +47,7 @@ class ParquetSource final : public RecordSource {
     int64_t rows = 0;
     int64_t row_bytes = 0;  // decoded
     int64_t largest_allocation = 0;
+    int64_t bytes_in_file = 0;  // of the columns that are read: compressed, and their pages
   };
   /** A row group that the worker will decode. */
   struct Task {
@@ -56,9 +59,13 @@ class ParquetSource final : public RecordSource {
     std::vector<DecodedPart> parts;
     DecodedRows mixed;  // in random order, instead of the parts
   };
+  struct Piece {
+    int64_t first = 0;  // row of the row group
+    DecodedRows rows;
+  };
   /** A row group that was decoded and kept, or why not. */
   struct Kept {
-    DecodedRows rows;
+    std::vector<Piece> pieces;  // in order
     std::exception_ptr error;
     bool is_done = false;
   };
@@ -85,6 +92,8 @@ class ParquetSource final : public RecordSource {
   std::vector<std::vector<int32_t>> leaves_;
   std::vector<Group> groups_;
   std::unique_ptr<RowAssembler> assembler_;
+  int64_t memory_;        // that Arrow may hold
+  int64_t window_bytes_;  // row groups of more are cut
   bool jumps_ = false;
   bool uniform_ = true;
 

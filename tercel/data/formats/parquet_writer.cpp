@@ -4,13 +4,13 @@
 #include <limits>
 #include <utility>
 
+#include "tercel/data/formats/parquet_metadata_impl.h"
 #include "tercel/data/formats/parquet_writer_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/half.h"
-#include "tercel/util/json_impl.h"
 
 namespace tercel::data {
 
@@ -140,12 +140,6 @@ std::vector<uint8_t> packed(const std::vector<uint8_t>& bools) {
   return bits;
 }
 
-Json columns_json(const std::vector<ParquetValues>& columns, int64_t first) {
-  Json list = Json::array();
-  for (const ParquetValues& column : columns) list.push_back({{"col_name", column.name}, {"index", first++}});
-  return list;
-}
-
 }  // namespace
 
 /** Rows in memory, as columns. */
@@ -261,7 +255,7 @@ void ParquetWriter::check_row(const RowView& row) {
     for (int64_t k = 0; k < values_[c].width; ++k, ++at) {
       const float value = at < schema().label_dim ? row.labels[at] : row.dense[at - schema().label_dim];
       if (!append_value(values_[c].type, value, row_values_[c]))
-        fail_row(str_cat({"a value of type ", parquet_type_text(values_[c].type, false), " in column '",
+        fail_row(str_cat({"a value of type ", arrow_type_name(values_[c].type), " in column '",
                           printable(values_[c].name), "'"}),
                  format_double(value));
     }
@@ -276,10 +270,9 @@ void ParquetWriter::check_row(const RowView& row) {
                         "', which has no lists"}),
                str_cat({count}));
     for (int64_t k = 0; k < count; ++k, ++keys)
-      if (!holds(layout.type, *keys - layout.offset))
-        fail_row(str_cat({"a key of type ", parquet_type_text(layout.type, false), " in column '",
-                          printable(layout.name), "'"}),
-                 str_cat({*keys - layout.offset}));
+      if (!holds(layout.type, subtract_wrapping(*keys, layout.offset)))
+        fail_row(str_cat({"a key of type ", arrow_type_name(layout.type), " in column '", printable(layout.name), "'"}),
+                 str_cat({subtract_wrapping(*keys, layout.offset)}));
   }
   for (size_t c = 0; c < layout_.columns.size(); ++c) {
     if (layout_.columns[c].type == ColumnType::I64) continue;
@@ -304,7 +297,7 @@ void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
     const ParquetKeys& layout = layout_.keys[s];
     Columns::Keys& to = columns.keys[s];
     const int64_t count = row.count(s, schema().slots[s].hotness);
-    // A column without lists has a missing key in place of an empty bag.
+    // A column without lists has a missing key, and a missing weight, in place of an empty bag.
     const bool missing = !layout.list && count == 0;
     if (!layout.list) {
       if (bit_of_row % 8 == 0) to.valid.push_back(0);
@@ -316,7 +309,7 @@ void ParquetWriter::put_row(const RowView& row, RecordFile& /*file*/) {
     const auto stored = missing ? size_t{1} : static_cast<size_t>(count);
     to.bytes.resize(begin + stored * width);
     for (int64_t k = 0; k < count; ++k) {
-      const int64_t local = row.keys[key + k] - layout.offset;
+      const int64_t local = subtract_wrapping(row.keys[key + k], layout.offset);
       std::memcpy(to.bytes.data() + begin + static_cast<size_t>(k) * width, &local, width);
     }
     if (!layout.weights.empty()) {
@@ -388,22 +381,9 @@ void ParquetWriter::end_file(RecordFile& /*file*/, int64_t /*rows*/, int64_t /*e
   close_writer();
 }
 
-// HugeCTR selects columns by index: labels, dense values and keys lie in the files in this order.
 void ParquetWriter::end_part(const DataPart& part) {
-  Json json;
-  json["file_stats"] = Json::array();
-  for (const DataFile& file : part.files)
-    json["file_stats"].push_back({{"file_name", file_name(file.path)}, {"num_rows", file.rows}});
-  json["labels"] = columns_json(layout_.labels, 0);
-  json["conts"] = columns_json(layout_.dense, static_cast<int64_t>(layout_.labels.size()));
-  json["cats"] = Json::array();
-  auto index = static_cast<int64_t>(values_.size());
-  for (const ParquetKeys& column : layout_.keys) {
-    json["cats"].push_back({{"col_name", column.name}, {"index", index}});
-    index += column.weights.empty() ? 1 : 2;
-  }
   write_file_atomically(join_path(parent_path(join_path(folder_, prefix_ + "0")), kParquetMetadataFile),
-                        dump_json(json));
+                        parquet_metadata(layout_, part));
 }
 
 }  // namespace tercel::data

@@ -11,9 +11,6 @@
 
 namespace tercel::data {
 
-/** Name of the file beside the data files that says which columns are labels, dense values and keys. */
-constexpr std::string_view kParquetMetadataFile = "_metadata.json";
-
 class ParquetWriter final : public RecordWriter {
  public:
   ParquetWriter(const Schema& schema, const ParquetOptions& parquet, const WriterOptions& options);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "tercel/data/formats/source_files_impl.h"
@@ -50,18 +49,22 @@ std::shared_ptr<const RandomAccessFile> SourceFiles::open(size_t index) {
   return open_;
 }
 
+void check_same_file(std::string_view path, RecordPlace at, const FileInfo& expected,
+                     const std::optional<FileInfo>& found) {
+  const auto fail = [&](std::string_view what) {
+    throw_error<DataError>({printable(path), ": record ", at.record, ": byte ", at.offset,
+                            ": expected the file as it was when reading began, found it ", what});
+  };
+  if (!found) fail("removed");
+  if (*found == expected) return;
+  if (found->size != expected.size) fail(str_cat({"with ", found->size, " bytes instead of ", expected.size}));
+  fail(found->inode != expected.inode || found->device != expected.device ? "replaced" : "written to");
+}
+
 // Looked up by name, to detect files that were replaced or removed as well as files that were written to.
 void SourceFiles::check_unchanged(size_t index, RecordPlace at) const {
   const Entry& file = entries_[index];
-  const auto fail = [&](std::string_view found) {
-    throw_error<DataError>({printable(file.path), ": record ", at.record, ": byte ", at.offset,
-                            ": expected the file as it was when reading began, found it ", found});
-  };
-  const std::optional<FileInfo> info = data_file_identity(file.path);
-  if (!info) fail("removed");
-  if (*info == file.info) return;
-  if (info->size != file.info.size) fail(str_cat({"with ", info->size, " bytes instead of ", file.info.size}));
-  fail(info->inode != file.info.inode || info->device != file.info.device ? "replaced" : "written to");
+  check_same_file(file.path, at, file.info, data_file_identity(file.path));
 }
 
 }  // namespace tercel::data

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tercel/core/allocator.h"
@@ -33,6 +35,10 @@ struct RecordPlace {
   int64_t record = 0;
   int64_t offset = 0;
 };
+
+/** DataError unless a file has the content that was opened first. `found`: none if it is not there. */
+void check_same_file(std::string_view path, RecordPlace at, const FileInfo& expected,
+                     const std::optional<FileInfo>& found);
 
 /** The files of a part, in order. */
 class SourceFiles {

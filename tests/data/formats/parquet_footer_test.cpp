@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "tercel/data/schema.h"
 #include "tercel/util/error.h"
 #include "tests/data/formats/thrift_bytes.h"
 #include "tests/support/errors.h"
@@ -47,7 +48,7 @@ TEST(ParquetFooter, SaysWhatTheFileHolds) {
   ASSERT_EQ(footer.columns.size(), 6u);
   std::vector<std::string> types;
   for (const ParquetColumnInfo& column : footer.columns) types.push_back(column.type);
-  EXPECT_EQ(types, (std::vector<std::string>{"float", "uint32", "time", "list<double>", "list<int64>", "string"}));
+  EXPECT_EQ(types, (std::vector<std::string>{"float", "uint32", "timestamp", "list<double>", "list<int64>", "string"}));
   EXPECT_EQ(footer.columns[1].number, ElementType::U32);
   EXPECT_TRUE(footer.columns[1].nullable);
   EXPECT_TRUE(footer.columns[2].temporal);
@@ -103,6 +104,19 @@ TEST(ParquetFooter, LiesAreRefused) {
   refused("between bytes 4 and 200, found 80 bytes at 2", chunk(&ChunkBytes::dictionary, 2));
   refused("data_page_offset from 0 to 200", chunk(&ChunkBytes::offset, 1000));
   refused("num_values from 0 to", chunk(&ChunkBytes::values, -1));
+  const auto list_of = [](int64_t values) {
+    return [=](FooterBytes& b) {
+      b.schema[1] = leaf("k", 2, 2);
+      b.row_groups[0][0].values = values;
+    };
+  };
+  refused("at most 167772160 values in column 0 of row group 0, which has 10 rows, found 167772161",
+          list_of(10 * kMaxHotness + 1));
+  refused("at most 167772160 values", list_of(std::numeric_limits<int64_t>::max()));
+  refused("at most 1099511627776 values", [&](FooterBytes& b) {
+    list_of((int64_t{1} << 40) + 1)(b);
+    b.rows = b.group_rows[0] = int64_t{1} << 30;
+  });
   refused("expected 1 columns in row group 0, as the schema has, found 2",
           [](FooterBytes& b) { b.row_groups[0].resize(2); });
   refused("num_rows and 1 columns in row group 0, found 0 columns", [](FooterBytes& b) { b.row_groups[0].clear(); });
