@@ -6,6 +6,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/overlap_checks_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/resize.h"
 #include "tercel/util/warning.h"
 
@@ -130,7 +131,25 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
   resize_(out, sizes);
 }
 
+/** `out` takes the entries of a result of its layout. */
+[[gnu::noinline]] const Tensor& put_sparse_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_out_gradients(op, result);
+  check_out_gradients(op, out);
+  TERCEL_CHECK(out.layout() == result.layout(), RuntimeError, op, ": out has layout ", to_string(out.layout()),
+               ", the result ", to_string(result.layout()));
+  TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", scalar_type_word(result.dtype()),
+               " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
+  const NoRecordGuard no_record;
+  const bool is_number = out.impl().is_wrapped_number();
+  out.impl().shallow_copy_from(to(result, out.dtype()).impl());
+  out.impl().set_wrapped_number(is_number);
+  out.impl().bump_version();
+  return out;
+}
+
 const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result) {
+  if (has_sparse(out, result)) [[unlikely]]
+    return put_sparse_out(op, out, result);
   check_out(op, out, result);
   return write_out(op, out, result);
 }
