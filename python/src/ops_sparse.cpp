@@ -13,12 +13,17 @@ Tensor dense(const Tensor& x, std::optional<ScalarType> dtype, std::optional<boo
   return to_dense(x, dtype, masked_grad.value_or(true));
 }
 
+/** One number is the height and the width of blocks, as in PyTorch. */
+DimVector height_and_width(const DimVector& blocksize) {
+  return blocksize.size() == 1 ? DimVector{blocksize[0], blocksize[0]} : blocksize;
+}
+
 Tensor in_layout(const Tensor& x, PyObject* layout, const std::optional<DimVector>& blocksize,
                  std::optional<int64_t> dense_dim) {
   TERCEL_CHECK(layout == Py_None || is_layout(layout), TypeError, "to_sparse(): argument 'layout' must be a layout");
   const Layout wanted = layout == Py_None ? Layout::SparseCoo : to_layout(layout);
   if (wanted == x.layout() && !blocksize) return x;
-  return to_sparse(x, wanted, span_of(blocksize), dense_dim);
+  return to_sparse(x, wanted, height_and_width(blocksize.value_or(DimVector())), dense_dim);
 }
 
 }  // namespace
@@ -33,7 +38,7 @@ Span<Entry> sparse_ops() {
              std::optional<bool> check, std::optional<bool> coalesced) {
             return sparse_coo_tensor(indices, values, size ? *size : infer_coo_size(indices, values), check, coalesced);
           },
-          kFunction, "sparse_coo_tensor() of tensors."),
+          kFunction | kAnyLayout, "sparse_coo_tensor() of tensors."),
       entry(
           "is_coalesced(Tensor input)", [](const Tensor& x) { return is_coalesced(x); }, kAsk,
           "Whether the entries are known to be unique and in row-major order."),
@@ -64,7 +69,7 @@ Span<Entry> sparse_ops() {
           [](const Tensor& x, int64_t sparse_dim) { return to_sparse(x, sparse_dim); }, kMethod | kAnyLayout,
           "A COO tensor whose first sparse_dim dimensions are sparse."),
       entry(
-          "to_sparse(Tensor input, *, layout layout=None, int[]? blocksize=None, int? dense_dim=None)",
+          "to_sparse(Tensor input, *, layout layout=None, int[2]? blocksize=None, int? dense_dim=None)",
           [](const Tensor& x, PyObject* layout, const std::optional<DimVector>& blocksize,
              std::optional<int64_t> dense_dim) { return in_layout(x, layout, blocksize, dense_dim); },
           kMethod | kAnyLayout, "The elements other than zero, in a sparse layout, by default COO."),
@@ -78,7 +83,7 @@ Span<Entry> sparse_ops() {
             return size ? sparse_compressed_tensor(compressed, plain, values, *size, wanted, check)
                         : sparse_compressed_tensor(compressed, plain, values, wanted, check);
           },
-          kFunction, "sparse_compressed_tensor() of tensors."),
+          kFunction | kAnyLayout, "sparse_compressed_tensor() of tensors."),
       entry(
           "crow_indices(Tensor input)", [](const Tensor& x) { return crow_indices(x); }, kAsk,
           "Offsets of rows [*batch, rows + 1] of a CSR or BSR tensor; RuntimeError for another one."),
@@ -103,15 +108,15 @@ Span<Entry> sparse_ops() {
           [](const Tensor& x, std::optional<int64_t> dense_dim) { return to_sparse_csc(x, dense_dim); },
           kMethod | kAnyLayout, "A CSC tensor, whose last dense_dim dimensions are dense."),
       entry(
-          "to_sparse_bsr(Tensor input, int[] blocksize, int? dense_dim=None)",
+          "to_sparse_bsr(Tensor input, int[2] blocksize, int? dense_dim=None)",
           [](const Tensor& x, const DimVector& blocksize, std::optional<int64_t> dense_dim) {
-            return to_sparse_bsr(x, blocksize, dense_dim);
+            return to_sparse_bsr(x, height_and_width(blocksize), dense_dim);
           },
           kMethod | kAnyLayout, "A BSR tensor of blocks of the size, whose last dense_dim dimensions are dense."),
       entry(
-          "to_sparse_bsc(Tensor input, int[] blocksize, int? dense_dim=None)",
+          "to_sparse_bsc(Tensor input, int[2] blocksize, int? dense_dim=None)",
           [](const Tensor& x, const DimVector& blocksize, std::optional<int64_t> dense_dim) {
-            return to_sparse_bsc(x, blocksize, dense_dim);
+            return to_sparse_bsc(x, height_and_width(blocksize), dense_dim);
           },
           kMethod | kAnyLayout, "A BSC tensor of blocks of the size, whose last dense_dim dimensions are dense."),
       entry(
@@ -135,7 +140,13 @@ Span<Entry> sparse_ops() {
       entry(
           "sparse_mm(Tensor mat1, Tensor mat2)", [](const Tensor& a, const Tensor& b) { return sparse::mm(a, b); },
           kSparse,
-          "The product of matrices of which at least one is COO; the gradient of a COO operand has its pattern."),
+          "The product of matrices of which at least one is COO; the gradient of a COO operand has its pattern. With a "
+          "third "
+          "argument, reduce, of a CSR and a strided matrix: the sum, mean, amax or amin of the products of a row's "
+          "entries."),
+      entry(
+          "sparse_mm(Tensor mat1, Tensor mat2, str reduce)",
+          [](const Tensor& a, const Tensor& b, std::string_view reduce) { return sparse::mm(a, b, reduce); }, kSparse),
       entry(
           "sparse_addmm(Tensor mat, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
           [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {

@@ -14,6 +14,16 @@ def _as_indices(data):
     return made.to(_C.int64) if made.numel() == 0 else made  # an empty list has no dtype of its own
 
 
+def _sizes(size):
+    """A size argument as a tuple; None if there is none."""
+    if isinstance(size, int):
+        raise TypeError("argument 'size' must be tuple of ints, not int")
+    for i, n in enumerate(size or ()):
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(n).__name__} at pos {i}")
+    return None if size is None else tuple(size)
+
+
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None, is_coalesced=None):
     """
@@ -35,7 +45,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             raise TypeError("sparse_coo_tensor(): missing 1 required positional argument: 'values'")
         if size is None or isinstance(size, Tensor):
             raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
-        sizes = (size,) if isinstance(size, int) else tuple(size)
+        sizes = (size,) if isinstance(size, int) else _sizes(size)
         return _C.empty(sizes, dtype=dtype, device=device, layout=_C.sparse_coo, requires_grad=requires_grad)
     if not isinstance(values, Tensor):
         values = _C.tensor(values, dtype=dtype, device=device)
@@ -45,7 +55,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
         values = values.to(device)
     if requires_grad and not (values.is_floating_point() or values.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    result = _C._sparse_coo_tensor(_as_indices(indices), values, None if size is None else tuple(size), check_invariants,
+    result = _C._sparse_coo_tensor(_as_indices(indices), values, _sizes(size), check_invariants,
                                    is_coalesced)
     return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
 
@@ -74,7 +84,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     if requires_grad and not (values.is_floating_point() or values.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     result = _C._sparse_compressed_tensor(_as_indices(compressed_indices), _as_indices(plain_indices), values,
-                                          None if size is None else tuple(size), layout, check_invariants)
+                                          _sizes(size), layout, check_invariants)
     return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
 
 

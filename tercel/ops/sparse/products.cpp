@@ -143,7 +143,8 @@ Tensor sparse::mm(const Tensor& mat1, const Tensor& mat2) {
 
 namespace {
 
-/** beta * input + product; for beta = 0 the input's elements are not read, so that its infinities and NaN are ignored. */
+/** beta * input + product; for beta = 0 the input's elements are not read, so that its infinities and NaN are ignored.
+ */
 Tensor added(const Tensor& input, const Tensor& product, Scalar beta) {
   if (!is_sparse(input.layout()) && is_sparse(product.layout()))
     throw_error<RuntimeError>({"addmm: expected a strided input to be added to a strided product"});
