@@ -10,6 +10,7 @@
 #include "tercel/data/convert_dataset.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
+#include "tercel/util/error.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 
@@ -52,14 +53,16 @@ int run_describe(CommandLine& line) {
   line.example(example);
   if (!line.parse()) return 0;
   prepare_output_folder(out, flags.force);
+  const data::Dataset source = flags.force ? spec->describe_for(out) : spec->describe();
+  TERCEL_CHECK(source.train.rows() > 0, DataError, line.command(), ": expected train rows, found none in ",
+               source.train.files.size(), " files");
   if (!flags.to.empty()) {
-    const data::Dataset source = spec->describe();
     data::ConvertDatasetOptions options;
     options.format = data::make_format_like(source, flags.to, line.command());
     write_converted(source, out, options, flags.force, common);
     return 0;
   }
-  const data::Dataset dataset = data::describe_files(spec->describe(), out, flags.force);
+  const data::Dataset dataset = data::describe_files(source, out, flags.force);
   std::string parts;
   for (const auto& [part_name, part] : dataset.parts())
     if (part_name != data::PartName::Valid || part.rows() > 0)

@@ -112,7 +112,8 @@ data::Dataset open_files(const std::string& format, nb::handle folder, bool repl
   set_options(values, spec->option_table(), spec->options(), entry.name);
   if (folder.is_none()) return released([&] { return located(spec->describe()); });
   const std::string target = to_absolute_path(folder);
-  return released([&] { return data::describe_files(spec->describe(), target, replace); });
+  return released(
+      [&] { return data::describe_files(replace ? spec->describe_for(target) : spec->describe(), target, replace); });
 }
 
 std::vector<std::string_view> names_of(OptionTable table) {

@@ -235,6 +235,13 @@ def test_metadata_selects_columns_by_sorted_index(tmp_path):
         with pytest.raises(tc.DataError, match=message):
             td.open_files("parquet", train=[str(path)])
 
+    inside = tmp_path / "described"
+    td.open_files("parquet", train=[str(path)], label=["click"], categorical=["user"], folder=inside)
+    (inside / "m.json").write_text(json.dumps(metadata))
+    with pytest.raises(tc.ConfigError, match="m.json: lies in .*, which is to be replaced"):
+        td.open_files("parquet", train=[str(path)], metadata=str(inside / "m.json"), folder=inside, replace=True)
+    assert (inside / "m.json").exists()
+
 
 def test_nulls_are_errors_with_row_and_column_or_filled(tmp_path):
     path = tmp_path / "a.parquet"

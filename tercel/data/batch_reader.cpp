@@ -214,6 +214,7 @@ void BatchReader::seek(const ReaderPosition& position) {
   if (state.prefetcher) state.prefetcher->check_here();
   state.prefetcher.reset();
   state.bad_records = position.bad_records;
+  state.first_bad_record.clear();
   state.failure.clear();
   state.sequence.emplace(*state.order, state.rules, position.epoch, position.row);
 }

@@ -65,7 +65,7 @@ struct LikeOptions : SplitOptions {
  * descending count, then by their bytes. With `replace`, the folder may hold a dataset already. Exceptions from
  * `progress` end the conversion. ConfigError for options that contradict each other; DataError that names file, line
  * and column for invalid text, and if files change meanwhile, if there are no train rows, no rows for a part that
- * options ask for, or no rows of a label that means 1.
+ * options ask for, or no rows with a label that `positive` lists.
  */
 TERCEL_API ConvertResult convert_criteo(const std::vector<std::string>& sources, const std::string& folder,
                                         const CriteoOptions& options, bool replace, ConvertProgressFunction progress);

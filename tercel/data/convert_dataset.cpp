@@ -74,10 +74,7 @@ class DatasetConverter {
       : source_(source), options_(options), progress_(progress) {
     TERCEL_CHECK(options.format, ConfigError, "convert: expected a format, such as norm_format(), found none");
     check_options(options, "convert");
-    const int64_t rows = source.rows();
-    const int64_t needed = options.format->estimate_bytes(source.schema, rows), found = free_bytes(folder);
-    TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
-                 " of room on the disk for ", rows, " rows, found ", format_bytes(found));
+    check_room(*options.format, source.schema, source.rows(), folder);
     if (!replace) return;
     for (const auto& [name, part] : source.parts())
       for (const DataFile& file : part.files) check_outside(folder, source.path_of(file));
@@ -164,7 +161,8 @@ class DatasetConverter {
     }
     done_ += part.rows();
     DataPart result = writer.finish();
-    result.truth = part.truth;
+    // It is of all rows of the part.
+    if (result.rows() == part.rows()) result.truth = part.truth;
     return result;
   }
 

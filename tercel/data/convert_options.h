@@ -56,13 +56,13 @@ struct ConvertOptions : SplitOptions {
   // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
   static constexpr auto fields() {
     return std::tuple_cat(
-        std::tuple(
-            Field{"min_count", &ConvertOptions::min_count,
-                  "a category with fewer train rows than this is taken as missing (key 0 of its field); N, or by "
-                  "column: 2,ip=10"},
-            Field{"hash_buckets", &ConvertOptions::hash_buckets,
-                  "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: "
-                  "ip=100000"}),
+        std::tuple(Field{"min_count", &ConvertOptions::min_count,
+                         "a category that occurs fewer times than this in train rows is taken as missing (key 0 of its "
+                         "field); N, or by "
+                         "column: 2,ip=10"},
+                   Field{"hash_buckets", &ConvertOptions::hash_buckets,
+                         "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: "
+                         "ip=100000"}),
         SplitOptions::fields(),
         std::tuple(Field{"rows_per_file", &ConvertOptions::rows_per_file, "rows of each data file", at_least(1)}));
   }

@@ -44,6 +44,8 @@ Converter::Converter(ConversionJob job, TextFormat format, ConvertProgressFuncti
   add(job_.sources, std::nullopt);
   add(job_.options.valid, PartName::Valid);
   add(job_.options.test, PartName::Test);
+  if (job_.replace && job_.like != nullptr && job_.like->conversion->vocabulary)
+    check_outside(job_.folder, job_.like->path_of(*job_.like->conversion->vocabulary));
   const auto inputs = std::count_if(sources_.begin(), sources_.end(),
                                     [](const TextSource& source) { return source.path == kStandardInput; });
   TERCEL_CHECK(inputs <= 1, ConfigError, "convert: expected the standard input ('-') once, found it more often");
@@ -81,7 +83,8 @@ void Converter::open_sources() {
 void Converter::check_writable() const {
   Schema schema;
   schema.dense_dim = static_cast<int64_t>(format_.dense.size());
-  for (const TextField& field : format_.fields) schema.slots.push_back({field.name, 0, 0, 1, field.weighted});
+  // Sizes are not known yet, but there will be some.
+  for (const TextField& field : format_.fields) schema.slots.push_back({field.name, 1, 0, 1, field.weighted});
   try {
     // The size of a row is known only to a format that can hold it.
     static_cast<void>(job_.options.format->estimate_bytes(schema, 1));

@@ -50,6 +50,8 @@ class TERCEL_API DatasetFormat {
   virtual void check_sizes(const Dataset& dataset) const = 0;
   /** Bytes that so many rows take at most, without headers; INT64_MAX for more. */
   virtual int64_t estimate_bytes(const Schema& schema, int64_t rows) const = 0;
+  /** Whether files are compressed, and so may be far smaller than estimate_bytes(); false by default. */
+  virtual bool is_compressed() const { return false; }
 
   /** What the files of a part say of themselves; none by default. DataError for damaged ones. */
   virtual std::vector<FileFact> describe_part(const Dataset& dataset, const DataPart& part) const;
@@ -72,8 +74,12 @@ class TERCEL_API FilesSpec {
   /** The field with the files of the train part, a list that command lines take without a flag; empty: there is none.
    */
   virtual std::string_view files_option() const { return {}; }
+  /** Files that describe() reads, but that are not data files of the dataset. */
+  virtual std::vector<std::string> further_files() const { return {}; }
   /** Opens the files, checks them against the spec and describes them; they stay where they are. */
   virtual Dataset describe() const = 0;
+  /** describe(), for a folder that is replaced: ConfigError if a further file lies in it. */
+  Dataset describe_for(const std::string& replaced_folder) const;
 };
 
 /** An entry of the list of formats. */
@@ -93,6 +99,9 @@ TERCEL_API Span<FormatEntry> dataset_formats();
 
 /** The entry of a format; ConfigError that starts with `owner` and has the nearest name for an unknown one. */
 TERCEL_API const FormatEntry& find_format(std::string_view name, std::string_view owner);
+
+/** IoError unless the disk of a folder has space for the files of so many rows; compressed ones are not checked. */
+TERCEL_API void check_room(const DatasetFormat& format, const Schema& schema, int64_t rows, const std::string& folder);
 
 /** A format with default options; ConfigError as that of find_format(). */
 TERCEL_API std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner);

@@ -66,14 +66,6 @@ Schema schema_of(const ClickModelSpec& spec) {
   return schema;
 }
 
-/** IoError unless there is disk space for the files. */
-void check_room(const std::string& folder, const Schema& schema, const GenerateOptions& options) {
-  const int64_t needed = options.format->estimate_bytes(schema, options.rows);
-  const int64_t found = free_bytes(folder);
-  TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
-               " of room on the disk for ", options.rows, " rows, found ", format_bytes(found));
-}
-
 /** OutOfMemoryError unless there is memory for the model of the clicks, which has numbers for every key. */
 void check_memory(const ClickModelSpec& spec, const Schema& schema) {
   const size_t needed = ClickModel::memory_of(spec);
@@ -114,7 +106,7 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
                " and test_fraction = ", options.test_fraction);
   const ClickModelSpec spec = spec_of(options);
   TERCEL_CHECK(options.format, ConfigError, "[generate] expected a format, such as norm_format(), found none");
-  check_room(folder, schema_of(spec), options);
+  check_room(*options.format, schema_of(spec), options.rows, folder);
   check_memory(spec, schema_of(spec));
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
   const ClickModel model(spec, options.seed);

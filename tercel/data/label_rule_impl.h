@@ -21,7 +21,7 @@ class LabelRule {
   LabelRule(const std::vector<std::string>& positive, const std::vector<std::string>& negative);
 
   bool is_empty() const { return positive_.empty(); }
-  /** Whether labels that are no numbers are wrong: all conditions are comparisons. */
+  /** NoNumber: the label is no number, and all conditions are comparisons. Unknown: no condition is about it. */
   Meaning of(std::string_view label) const;
   /** Conditions for 1, as given. */
   const std::vector<std::string>& positive() const { return texts_; }

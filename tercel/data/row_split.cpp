@@ -80,7 +80,15 @@ void RowSplit::check_bound(const std::string& name, std::string_view option, con
       {name, ": expected rows for option '", option, "', from row ", printable(text), " on, found ", row_, " rows"});
 }
 
+void RowSplit::check_every(const std::string& name, std::string_view option, int64_t every, bool has_rows) const {
+  TERCEL_CHECK(every <= 0 || has_rows, DataError, name, ": expected rows for option '", option, "', at least ", every,
+               " rows", option == "valid_every" ? " that are no test rows" : "", ", found ",
+               option == "valid_every" ? rest_ : row_);
+}
+
 void RowSplit::check_parts(const std::string& name, bool has_test, bool has_valid) const {
+  check_every(name, "test_every", options_.test_every, has_test);
+  check_every(name, "valid_every", options_.valid_every, has_valid);
   check_bound(name, "test_from", options_.test_from, has_test);
   check_bound(name, "valid_from", options_.valid_from, has_valid);
 }

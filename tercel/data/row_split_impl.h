@@ -31,6 +31,7 @@ class RowSplit {
 
  private:
   std::optional<double> bound(const std::string& text, std::string_view option) const;
+  void check_every(const std::string& name, std::string_view option, int64_t every, bool has_rows) const;
   void check_bound(const std::string& name, std::string_view option, const std::string& text, bool has_rows) const;
 
   SplitOptions options_;

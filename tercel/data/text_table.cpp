@@ -36,9 +36,9 @@ int64_t count_lines(std::string_view text) {
   return count + std::count(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(), '\n');
 }
 
-/** Bytes of the mark and the first lines of a file, all of it if there are fewer. */
-size_t bytes_of_lines(std::string_view text, int64_t lines) {
-  size_t end = byte_order_mark(text);
+/** The end of the lines from `begin` on, that of the text if there are fewer. */
+size_t end_of_lines(std::string_view text, size_t begin, int64_t lines) {
+  size_t end = begin;
   for (; lines > 0 && end < text.size(); --lines) end = std::min(text.find('\n', end), text.size() - 1) + 1;
   return end;
 }
@@ -74,6 +74,8 @@ struct TextTable::State {
   std::string rest;  // of the file, behind the last block
   bool at_end = true;
   int64_t lines = 0;
+  int64_t skip_lines = 0;                   // that are left to skip,
+  bool header_left = false;                 // and whether the header is behind them
   std::shared_ptr<const RowParser> parser;  // of the present file, once its columns are known
 
   int64_t first_width = 0;
@@ -101,13 +103,16 @@ bool TextTable::State::open_next() {
   reader = std::make_unique<GzipReader>(std::move(file), kAnySize);
   at_end = false;
   lines = 0;
+  skip_lines = format.skip_lines;
+  header_left = format.header;
   rest.clear();
   return true;
 }
 
-/** Reads until the text has so many bytes or the file ends. */
+/** Reads until the text has at least so many bytes or the file ends. */
 void TextTable::State::fill(std::string& text, size_t bytes) {
   size_t size = text.size();
+  if (size >= bytes) return;
   text.resize(bytes);
   while (size < bytes && !at_end) {
     const size_t count = reader->read_some(text.data() + size, bytes - size);
@@ -125,26 +130,28 @@ bool TextTable::State::has_record(std::string_view text, size_t head) const {
 }
 
 void TextTable::State::read_block(TextBlock& block) {
-  const bool first = lines == 0;
   block.text.swap(rest);
-  size_t end = 0;
+  size_t head = 0, end = 0;
   for (size_t bytes = kBlockBytes;; bytes *= 2) {
     fill(block.text, bytes);
+    const std::string_view text = block.text;
     // Lines that are skipped may have any quotes.
-    const size_t head = first ? bytes_of_lines(block.text, format.skip_lines) : 0;
-    end = at_end || bytes > kMostBlockBytes ? block.text.size()
-                                            : head + whole_records(std::string_view(block.text).substr(head), dialect);
+    head = end_of_lines(text, lines == 0 ? byte_order_mark(text) : 0, skip_lines);
+    end = text.size();
     if (at_end || bytes > kMostBlockBytes) break;
-    if (end > head && (!first || !format.header || has_record(std::string_view(block.text).substr(0, end), head)))
-      break;
+    end = head + whole_records(text.substr(head), dialect);
+    if (end > head && (!header_left || has_record(text.substr(0, end), head))) break;
   }
   rest.assign(block.text, end, std::string::npos);
   block.text.resize(end);
   block.name = name_of(sources[next_source - 1]);
   block.source = next_source - 1;
   block.lines_before = lines;
-  block.skip_lines = first ? format.skip_lines : 0;
-  block.has_header = first && format.header;
+  block.skip_lines = skip_lines;
+  // The lines to skip may be longer than a block.
+  skip_lines -= std::min(skip_lines, count_lines(std::string_view(block.text).substr(0, head)));
+  block.has_header = header_left && (at_end || head < end);
+  if (block.has_header) header_left = false;
   lines += count_lines(block.text);
 }
 

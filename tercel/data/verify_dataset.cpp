@@ -7,7 +7,7 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/file_list.h"
-#include "tercel/data/vocabulary.h"
+#include "tercel/data/row_encoder.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
@@ -32,7 +32,7 @@ class Verifier {
     verify_vocabulary();
     for (const auto& named : dataset_.parts()) {
       const DataPart& part = named.part;
-      if (!part.file_list.empty()) attempt([&] { verify_list(part); });
+      if (!part.file_list.empty() && !full()) attempt([&] { verify_list(part); });
       for (const DataFile& file : part.files) {
         if (full()) return std::move(result_);
         verify_file_and_rows(file);
@@ -50,10 +50,16 @@ class Verifier {
       check();
       return true;
     } catch (const DataError& error) {
-      if (std::find(result_.faults.begin(), result_.faults.end(), error.what()) == result_.faults.end())
-        result_.faults.emplace_back(error.what());
-      return false;
+      add_fault(error.what());
+    } catch (const ConfigError& error) {
+      // The description asks for what there is not.
+      add_fault(error.what());
     }
+    return false;
+  }
+  void add_fault(const std::string& fault) {
+    if (std::find(result_.faults.begin(), result_.faults.end(), fault) == result_.faults.end())
+      result_.faults.push_back(fault);
   }
 
   void verify_vocabulary() {
@@ -62,17 +68,7 @@ class Verifier {
     ++result_.files;
     result_.bytes += record.bytes;
     attempt([&] { verify_file(dataset_, record); }) && attempt([&] {
-      const std::string path = dataset_.path_of(record);
-      const Vocabulary vocabulary = load_vocabulary(path);
-      const Schema& schema = dataset_.schema;
-      TERCEL_CHECK(vocabulary.num_fields() == schema.slot_num(), DataError, printable(path), ": expected ",
-                   schema.slot_num(), " fields, as the dataset has slots, found ", vocabulary.num_fields());
-      for (int64_t f = 0; f < vocabulary.num_fields(); ++f) {
-        const Slot& slot = schema.slots[static_cast<size_t>(f)];
-        TERCEL_CHECK(vocabulary.name(f) == slot.name && vocabulary.size(f) == slot.size, DataError, printable(path),
-                     ": field ", f, ": expected '", printable(slot.name), "' with ", slot.size,
-                     " keys, as the slot has, found '", printable(vocabulary.name(f)), "' with ", vocabulary.size(f));
-      }
+      static_cast<void>(load_row_encoder(dataset_.schema, *dataset_.conversion, dataset_.path_of(record)));
     });
   }
 

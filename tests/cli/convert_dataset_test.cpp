@@ -95,6 +95,9 @@ TEST(ConvertDatasetCommand, MistakesAreOneLineAndLeaveNothing) {
   refused({root / "norm", "--to", "raw", "--force"}, 2, {"lies in", "would be deleted"});
   refused({root / "norm", "--to", "raw"}, 4, {"expected a new folder"});
   expect_error(run({"convert", "dataset", root / "nowhere", root / "out", "--to", "raw"}), 4, {"nowhere: expected a"});
+  const std::string nothing = root.put("empty.bin", "");
+  expect_error(run({"convert", "raw", nothing, root / "out", "--nnz-per-slot", "1"}), 3,
+               {"expected train rows, found none"});
 }
 
 TEST(ConvertDatasetCommand, DescribesAndConvertsRawFiles) {

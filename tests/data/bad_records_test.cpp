@@ -104,6 +104,8 @@ TEST(BadRecords, AreLeftOutAndAllOthersStayWhereTheyAre) {
         }
         EXPECT_NE(reader.first_bad_record().find(which.file + ": record 0: "), std::string::npos)
             << reader.first_bad_record();
+        reader.rewind();
+        EXPECT_EQ(reader.first_bad_record(), "") << "of the pass that begins";
       }
   }
 }

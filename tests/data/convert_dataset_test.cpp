@@ -164,6 +164,22 @@ TEST(ConvertDataset, ManyRowsOfManyFiles) {
   EXPECT_EQ(result.test.truth, source.test.truth);
 }
 
+TEST(ConvertDataset, TheTruthOfAllRowsIsNotThatOfSome) {
+  const Schema schema = make_schema(1, {1});
+  const TemporaryFolder in, folder;
+  const Dataset source = norm_dataset(in, schema, make_rows(schema, 10, false), {}, {10});
+  EXPECT_TRUE(convert(source, folder / "whole", norm_format()).train.truth);
+  std::string bytes = in.get("train/part-0.data");
+  bytes[bytes.size() - 3] ^= 1;
+  in.put("train/part-0.data", bytes);
+  ConvertDatasetOptions options;
+  options.format = norm_format();
+  options.on_bad_record = OnBadRecord::Skip;
+  const ConvertDatasetResult result = convert_dataset(source, folder / "part", options, false, no_progress);
+  EXPECT_EQ(result.bad_records, 1);
+  EXPECT_FALSE(result.dataset.train.truth);
+}
+
 TEST(ConvertDataset, RowsThatDoNotFitAreNamed) {
   const Schema schema = make_schema(1, {1, 3});
   Rows rows = make_rows(schema, 10, false);
@@ -197,6 +213,10 @@ TEST(ConvertDataset, WhatTheSchemaForbidsIsRefusedAtOnce) {
   unread.bad_row = 0;
   TERCEL_EXPECT_THROW(convert(memory_dataset(schema, memory, unread), folder / "out", raw_format()), ConfigError,
                       "raw: slot 'more': expected keys up to 2147483647");
+  schema.slots[2] = {"more", 0, int64_t{1} << 33, 1};
+  TERCEL_EXPECT_THROW(convert(memory_dataset(schema, memory, unread), folder / "out", raw_format()), ConfigError,
+                      "raw: slot 'more': expected keys up to 2147483647, which fit in the files, found keys from "
+                      "8589934592 on");
   schema.slots[0].weighted = true;
   TERCEL_EXPECT_THROW(convert(memory_dataset(schema, memory, unread), folder / "out", norm_format()), ConfigError,
                       "norm: slot 's0': expected keys without weights");

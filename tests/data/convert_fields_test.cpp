@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/data/formats/raw_format.h"
 #include "tercel/data/row_encoder.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
@@ -275,6 +276,17 @@ TEST(ConvertFields, ColumnsAreNamedOnce) {
   EXPECT_EQ(csv_format(options).fields.size(), 1u) << "a column may be both";
   options.columns = 3;
   TERCEL_EXPECT_THROW(csv_format(options), ConfigError, "options 'columns' and 'no_header': expected both or neither");
+}
+
+TEST(ConvertFields, RawFilesMayHaveKeysFromZeroOnInEverySlot) {
+  TableConversion conversion;
+  CsvOptions options = table_options();
+  options.categorical = {"c", "d"};
+  const std::string text = "y,c,d\n1,a,x\n0,b,y\n";
+  options.format = norm_format();
+  const Rows norm = conversion.rows(conversion.run(text, options).dataset, PartName::Train);
+  options.format = raw_format({true, SlotOffsets::Add});
+  EXPECT_EQ(conversion.rows(conversion.run(text, options).dataset, PartName::Train).keys, norm.keys);
 }
 
 }  // namespace

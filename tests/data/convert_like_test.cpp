@@ -83,6 +83,14 @@ TEST_F(ConvertLike, DividesRowsByItsOwnOptions) {
   TERCEL_EXPECT_THROW(like(before, text, own), ConfigError, "exclude each other");
 }
 
+TEST_F(ConvertLike, ReplacesNoDatasetThatItReads) {
+  const Dataset before = first_.run("y,c\n1,a\n", table_options()).dataset;
+  const std::string text = folder_.put("later.csv", "y,c\n1,a\n");
+  TERCEL_EXPECT_THROW(convert_like(before, {text}, before.folder, {}, /*replace=*/true, ignore_progress), ConfigError,
+                      "vocabulary.bin: lies in ");
+  EXPECT_EQ(first_.rows(before, PartName::Train).count, 1);
+}
+
 TEST_F(ConvertLike, NeedsADatasetThatWasConverted) {
   Dataset dataset = first_.run("y,c\n1,a\n", table_options()).dataset;
   TERCEL_EXPECT_THROW(like(dataset, "y,d\n1,a\n"), DataError, "later.csv: line 1: expected a column 'c'");

@@ -154,6 +154,10 @@ TEST(ConvertSplit, PartsThatWereAskedForHaveRows) {
     change(options);
     TERCEL_EXPECT_THROW(conversion.run(numbered(12), options), DataError, text);
   };
+  refused([](CsvOptions& o) { o.test_every = 13; },
+          "t.csv: expected rows for option 'test_every', at least 13 rows, found 12");
+  refused([](CsvOptions& o) { o.test_every = 2, o.valid_every = 7; },
+          "t.csv: expected rows for option 'valid_every', at least 7 rows that are no test rows, found 6");
   refused([](CsvOptions& o) { o.test_from = "12"; },
           "t.csv: expected rows for option 'test_from', from row 12 on, found 12 rows");
   refused([](CsvOptions& o) { o.valid_from = "11", o.test_every = 12; },

@@ -233,6 +233,39 @@ TEST_F(TextTableTest, BlocksEndBetweenRecords) {
   expect_error(csv_format(options), {text + "x,Rome\n"}, "t0: line 30302: column 1 (click): expected 0 or 1");
 }
 
+TEST_F(TextTableTest, RecordsMayBeLongerThanABlock) {
+  CsvOptions options;
+  options.label = "1";
+  options.categorical = {"2"};
+  options.no_header = true;
+  const TextFormat format = csv_format(options);
+  // What is left of a block of several long records may be longer than the next block begins with.
+  for (const int64_t first : {60'000, 135'001, 262'140}) {
+    std::string text;
+    std::vector<ReadRow> expected;
+    for (const int64_t size : {first, int64_t{140'000}, int64_t{3}, int64_t{700'000}, int64_t{65'530}, int64_t{2}}) {
+      std::string city;
+      while (static_cast<int64_t>(city.size()) < size) city += std::to_string(city.size());
+      text += "1," + city + "\n";
+      expected.push_back({1, {}, {city}});
+    }
+    EXPECT_TRUE(read(format, {text, text}).size() == 12 && read(format, {text}) == expected) << first;
+  }
+}
+
+TEST_F(TextTableTest, SkippedLinesMayBeLongerThanAnyBlock) {
+  CsvOptions options;
+  options.label = "click";
+  options.dense = {"age"};
+  options.skip_lines = 350'000;
+  std::string text;
+  for (int64_t line = 0; line < options.skip_lines; ++line) text += "\"skipped" + std::string(100, 'x') + "\n";
+  ASSERT_GT(text.size(), size_t{36} << 20);
+  EXPECT_EQ(read(csv_format(options), {text + "click,age\n1,5\n"}), (std::vector<ReadRow>{{1, {5}, {}}}));
+  expect_error(csv_format(options), {text + "click,age\n1,5\n1,x\n"}, "t0: line 350003: column 2");
+  expect_error(csv_format(options), {text}, "t0: expected a line with the names of the columns, found no more lines");
+}
+
 TEST_F(TextTableTest, NamesMayFollowLongComments) {
   CsvOptions options;
   options.label = "click";

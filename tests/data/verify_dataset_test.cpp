@@ -122,11 +122,13 @@ TEST(VerifyDataset, FileListsAndVocabulariesBelongToTheDataset) {
   EXPECT_NE(verify(dataset).faults.at(0).find("train.txt: line 2: expected "), std::string::npos);
   folder.put("train.txt", "1\ntrain/part-0.data\n");
   EXPECT_NE(verify(dataset).faults.at(0).find("train.txt: line 1: expected 2 files"), std::string::npos);
+  EXPECT_EQ(verify(dataset, 1).faults.size(), 1u);
 
   std::string text;
   for (int row = 0; row < 20; ++row) text += std::to_string(row % 2) + ",a" + std::to_string(row % 3) + "\n";
-  const auto converted = [&](const std::string& name) {
+  const auto converted = [&](const std::string& name, std::vector<std::string> hash_buckets = {}) {
     CsvOptions options;
+    options.hash_buckets = std::move(hash_buckets);
     options.no_header = true;
     options.label = "1";
     options.categorical = {"2"};
@@ -137,6 +139,10 @@ TEST(VerifyDataset, FileListsAndVocabulariesBelongToTheDataset) {
   Dataset words = converted("words");
   EXPECT_EQ(verify(words).faults, std::vector<std::string>());
   EXPECT_EQ(verify(words).files, 3);
+  EXPECT_EQ(verify(converted("hashed", {"100"})).faults, std::vector<std::string>());
+  Dataset unknown = words;
+  unknown.conversion->tool = "other";
+  EXPECT_EQ(verify(unknown).faults.size(), 1u);
   Dataset other = words;
   other.schema.slots[0].size += 1;
   EXPECT_NE(verify(other).faults.at(0).find("vocabulary.bin: field 0: expected '2' with 5 keys"), std::string::npos)

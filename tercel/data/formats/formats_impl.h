@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
@@ -11,7 +12,7 @@ namespace tercel::data {
 
 /**
  * A FilesSpec of an option struct and the function that describes files by it. A field `train` that is a list has the
- * files of the train part.
+ * files of the train part, and a field `metadata` a further file.
  */
 template <OptionStruct Spec, Dataset (*kDescribe)(const Spec&)>
 class SpecOf final : public FilesSpec {
@@ -23,6 +24,11 @@ class SpecOf final : public FilesSpec {
       return "train";
     else
       return {};
+  }
+  std::vector<std::string> further_files() const override {
+    if constexpr (requires { spec_.metadata.empty(); })
+      if (!spec_.metadata.empty()) return {spec_.metadata};
+    return {};
   }
   Dataset describe() const override { return kDescribe(spec_); }
 

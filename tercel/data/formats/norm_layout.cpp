@@ -67,7 +67,7 @@ std::string key_type_hint(int64_t bytes, int64_t records, const NormLayout& layo
   const int64_t record = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
                                            other, layout.options.check_mode);
   const int64_t body = bytes - layout.header_bytes();
-  if (records == 0 || body % record != 0 || body / record != records) return {};
+  if (records == 0 || schema.max_nnz() == 0 || body % record != 0 || body / record != records) return {};
   return str_cat({" (the size of the file is right for ", to_string(other), " keys)"});
 }
 

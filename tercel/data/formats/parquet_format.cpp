@@ -106,6 +106,8 @@ class ParquetFormat final : public DatasetFormat {
     return sum;
   }
 
+  bool is_compressed() const override { return true; }
+
   std::vector<FileFact> describe_part(const Dataset& dataset, const DataPart& part) const override {
     ParquetTotals totals;
     FileFact columns;

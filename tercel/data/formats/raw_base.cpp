@@ -73,6 +73,9 @@ void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vect
   }
   schema.set_consecutive_keys();
   schema.check(types.format);
+  for (const RawFiles* files : {&valid, &test})
+    TERCEL_CHECK(files->num_samples == 0 || !files->paths.empty(), ConfigError, "[", types.format, "] option '",
+                 files->option, "': expected files of that part too, found none");
   const RawLayout layout(schema, types, false);
   dataset.train = part_of(train, layout);
   if (!valid.paths.empty()) dataset.valid = part_of(valid, layout);

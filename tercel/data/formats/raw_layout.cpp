@@ -37,6 +37,9 @@ void check_schema(const Schema& schema, const RawTypes& types) {
     TERCEL_CHECK(types.slot_offsets == SlotOffsets::None || slot.size > 0, ConfigError, types.format, ": slot '",
                  printable(slot.name),
                  "': expected its number of keys, as slot_offsets = add needs that of every slot, ", "found none");
+    TERCEL_CHECK(types.slot_offsets == SlotOffsets::Add || static_cast<uint64_t>(slot.first_key) <= types.max_key,
+                 ConfigError, types.format, ": slot '", printable(slot.name), "': expected keys up to ", types.max_key,
+                 ", which fit in the files, found keys from ", slot.first_key, " on");
   }
 }
 

@@ -38,6 +38,8 @@ SparseTensorBag::SparseTensorBag(const data::SparseBatch& batch)
   TERCEL_CHECK(batch.slot_num >= 1 && rowoffset_count() >= 1 && (rowoffset_count() - 1) % batch.slot_num == 0,
                RuntimeError, "SparseTensor: expected row offsets for a number of rows of ", batch.slot_num,
                " slots, and one more, but '", batch.name, "' has ", rowoffset_count());
+  TERCEL_CHECK(!batch.key_weights.defined(), RuntimeError, "SparseTensor: it has no weights, but the keys of '",
+               batch.name, "' have; data::csr_tensor() takes them");
   const int64_t rows = (rowoffset_count() - 1) / batch.slot_num;
   sizes_ = {rows, most_keys(batch, rows)};
   check();

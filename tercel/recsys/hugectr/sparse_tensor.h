@@ -32,7 +32,7 @@ class TERCEL_API SparseTensorBag {
   SparseTensorBag(const Dimensions& sizes, TensorBag2 values, TensorBag2 row_offsets, std::shared_ptr<int64_t> nnz);
   /**
    * The keys of a batch's input, not copied, of sizes [rows, keys of the row with most]; nnz() is their number.
-   * RuntimeError for a batch in slot-major order.
+   * RuntimeError for a batch in slot-major order, or with weights of keys.
    */
   explicit SparseTensorBag(const data::SparseBatch& batch);
 

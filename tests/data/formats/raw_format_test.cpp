@@ -182,6 +182,10 @@ TEST(RawFormat, NumberOfSamplesLimitsTheRows) {
   TERCEL_EXPECT_THROW(dataset_from_raw_files(spec), DataError,
                       "part-0.bin: expected 21 rows, as num_samples says, found 20 in this file and those after it");
   spec.num_samples = 0;
+  spec.test.clear();
+  TERCEL_EXPECT_THROW(dataset_from_raw_files(spec), ConfigError,
+                      "[raw] option 'eval_num_samples': expected files of that part too, found none");
+  spec.eval_num_samples = 0;
   spec.slot_size_array = {1, 2};
   TERCEL_EXPECT_THROW(dataset_from_raw_files(spec), ConfigError,
                       "[raw] option 'slot_size_array': expected none or 1 sizes, one for each slot, found 2");

@@ -9,6 +9,7 @@
 
 #include "tercel/core/sparse_data.h"
 #include "tercel/data/batch.h"
+#include "tercel/ops/factories/factories.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
 
@@ -101,6 +102,9 @@ TEST(SparseTensor, OfABatchWithoutCopying) {
   ASSERT_GT(most, 1);
   EXPECT_EQ(sparse.get_dimensions(), IntSpan({8, most}));
   TERCEL_EXPECT_THROW(SparseTensor<int32_t>{input}, TypeError, "SparseTensor: expected elements of int32, found int64");
+  data::SparseBatch weighted = input;
+  weighted.key_weights = ones(input.keys.numel());
+  TERCEL_EXPECT_THROW(SparseTensor<int64_t>{weighted}, RuntimeError, "SparseTensor: it has no weights");
 }
 
 TEST(SparseTensor, AsACsrTensor) {
