@@ -13,17 +13,12 @@ Tensor dense(const Tensor& x, std::optional<ScalarType> dtype, std::optional<boo
   return to_dense(x, dtype, masked_grad.value_or(true));
 }
 
-/** One number is the height and the width of blocks, as in PyTorch. */
-DimVector height_and_width(const DimVector& blocksize) {
-  return blocksize.size() == 1 ? DimVector{blocksize[0], blocksize[0]} : blocksize;
-}
-
 Tensor in_layout(const Tensor& x, PyObject* layout, const std::optional<DimVector>& blocksize,
                  std::optional<int64_t> dense_dim) {
   TERCEL_CHECK(layout == Py_None || is_layout(layout), TypeError, "to_sparse(): argument 'layout' must be a layout");
   const Layout wanted = layout == Py_None ? Layout::SparseCoo : to_layout(layout);
   if (wanted == x.layout() && !blocksize) return x;
-  return to_sparse(x, wanted, height_and_width(blocksize.value_or(DimVector())), dense_dim);
+  return to_sparse(x, wanted, span_of(blocksize), dense_dim);
 }
 
 }  // namespace
@@ -69,10 +64,16 @@ Span<Entry> sparse_ops() {
           [](const Tensor& x, int64_t sparse_dim) { return to_sparse(x, sparse_dim); }, kMethod | kAnyLayout,
           "A COO tensor whose first sparse_dim dimensions are sparse."),
       entry(
-          "to_sparse(Tensor input, *, layout layout=None, int[2]? blocksize=None, int? dense_dim=None)",
+          "to_sparse(Tensor input, *, layout layout=None, int[]? blocksize=None, int? dense_dim=None)",
           [](const Tensor& x, PyObject* layout, const std::optional<DimVector>& blocksize,
              std::optional<int64_t> dense_dim) { return in_layout(x, layout, blocksize, dense_dim); },
           kMethod | kAnyLayout, "The elements other than zero, in a sparse layout, by default COO."),
+      entry(
+          "to_sparse(Tensor input, *, int blocksize, layout layout=None, int? dense_dim=None)",
+          [](const Tensor& x, int64_t side, PyObject* layout, std::optional<int64_t> dense_dim) {
+            return in_layout(x, layout, DimVector{side, side}, dense_dim);
+          },
+          kMethod | kAnyLayout),
       entry(
           "_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[]? size, "
           "layout "
@@ -108,17 +109,29 @@ Span<Entry> sparse_ops() {
           [](const Tensor& x, std::optional<int64_t> dense_dim) { return to_sparse_csc(x, dense_dim); },
           kMethod | kAnyLayout, "A CSC tensor, whose last dense_dim dimensions are dense."),
       entry(
-          "to_sparse_bsr(Tensor input, int[2] blocksize, int? dense_dim=None)",
+          "to_sparse_bsr(Tensor input, int[] blocksize, int? dense_dim=None)",
           [](const Tensor& x, const DimVector& blocksize, std::optional<int64_t> dense_dim) {
-            return to_sparse_bsr(x, height_and_width(blocksize), dense_dim);
+            return to_sparse_bsr(x, blocksize, dense_dim);
           },
           kMethod | kAnyLayout, "A BSR tensor of blocks of the size, whose last dense_dim dimensions are dense."),
       entry(
-          "to_sparse_bsc(Tensor input, int[2] blocksize, int? dense_dim=None)",
+          "to_sparse_bsr(Tensor input, int blocksize, int? dense_dim=None)",
+          [](const Tensor& x, int64_t side, std::optional<int64_t> dense_dim) {
+            return to_sparse_bsr(x, {side, side}, dense_dim);
+          },
+          kMethod | kAnyLayout),
+      entry(
+          "to_sparse_bsc(Tensor input, int[] blocksize, int? dense_dim=None)",
           [](const Tensor& x, const DimVector& blocksize, std::optional<int64_t> dense_dim) {
-            return to_sparse_bsc(x, height_and_width(blocksize), dense_dim);
+            return to_sparse_bsc(x, blocksize, dense_dim);
           },
           kMethod | kAnyLayout, "A BSC tensor of blocks of the size, whose last dense_dim dimensions are dense."),
+      entry(
+          "to_sparse_bsc(Tensor input, int blocksize, int? dense_dim=None)",
+          [](const Tensor& x, int64_t side, std::optional<int64_t> dense_dim) {
+            return to_sparse_bsc(x, {side, side}, dense_dim);
+          },
+          kMethod | kAnyLayout),
       entry(
           "sparse_sampled_addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
           [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {

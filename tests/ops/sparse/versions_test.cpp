@@ -18,7 +18,7 @@ Tensor dense_matrix() { return tensor({{1.0, 2.0}, {0.0, 3.0}}); }
 TEST(SparseVersions, ChangedPartsAreErrors) {
   for (const Layout layout : {Layout::SparseCoo, Layout::SparseCsr, Layout::SparseCsc}) {
     const Tensor x = to_sparse(dense_matrix(), layout);
-    const Tensor d = ones({2, 2}, kFloat64).requires_grad_();
+    const Tensor d = ones({2, 2}).requires_grad_();
     const Tensor y = sum(mm(x, d));
     mul_(layout == Layout::SparseCoo ? _values(x) : values(x), 10);
     EXPECT_EQ(x.version(), 1u) << to_string(layout);
@@ -54,7 +54,7 @@ TEST(SparseVersions, HooksTakeTheGradientOfAnEmbedding) {
 }
 
 TEST(SparseVersions, AssignedGradientsFitTheLayout) {
-  const Tensor strided = ones({2, 2}, kFloat64).requires_grad_();
+  const Tensor strided = ones({2, 2}).requires_grad_();
   const Tensor coo = to_sparse(dense_matrix()).detach().requires_grad_();
   const Tensor csr = to_sparse_csr(dense_matrix());
   TERCEL_EXPECT_THROW(set_gradient(strided, {csr, {}}), RuntimeError, "data of a different type");
@@ -64,14 +64,14 @@ TEST(SparseVersions, AssignedGradientsFitTheLayout) {
 }
 
 TEST(SparseVersions, CooGradientsGoThroughOps) {
-  const Tensor x = ones({2, 2}, kFloat64).requires_grad_();
+  const Tensor x = ones({2, 2}).requires_grad_();
   neg(mul(x, 2)).backward(to_sparse(dense_matrix()));
   ASSERT_TRUE(gradient_of(x).is_coo());
   EXPECT_EQ(values_of(to_dense(gradient_of(x).values)), (V{-2, -4, 0, -6}));
 }
 
 TEST(SparseProducts, AnInputTimesZeroIsNotRead) {
-  const Tensor input = full({2, 2}, NAN, kFloat64), x = to_sparse(dense_matrix()), d = eye(2, 2, kFloat64);
+  const Tensor input = full({2, 2}, NAN), x = to_sparse(dense_matrix()), d = eye(2, 2);
   EXPECT_EQ(values_of(addmm(input, x, d, 0)), (V{1, 2, 0, 3}));
   EXPECT_EQ(values_of(sparse::addmm(input, x, d, 0)), (V{1, 2, 0, 3}));
 }
