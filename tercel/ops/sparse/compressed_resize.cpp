@@ -20,11 +20,10 @@ const Tensor& sparse_resize_(const Tensor& x, IntSpan sizes) {
                to_string(x.layout()), " but got ", sizes);
   TERCEL_CHECK(sizes[0] >= 0 && sizes[1] >= 0, RuntimeError, "resize_: expected sizes that are not negative but got ",
                sizes);
-  TERCEL_CHECK(
-      sizes[1] >= x.size(1), RuntimeError,
-      "resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original number "
-      "of columns is ",
-      x.size(1), " while the requested new number of columns is ", sizes[1], ".");
+  constexpr const char* kNarrower =
+      "resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported.";
+  TERCEL_CHECK(sizes[1] >= x.size(1), RuntimeError, kNarrower, " The original number of columns is ", x.size(1),
+               " while the requested new number of columns is ", sizes[1], ".");
   TERCEL_CHECK(!x.requires_grad() && !should_record(x), RuntimeError, "cannot resize variables that require grad");
   const SparseData& parts = *x.impl().sparse();
   const int64_t before = x.size(0), rows = sizes[0];
