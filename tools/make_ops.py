@@ -5,7 +5,7 @@ Entries of the Python package: tools/make_op_entries.py.
     tools/make_ops.py ROOT OUT
 
 OUT/tercel/core/tensor_methods.h, OUT/tercel/ops/tensor_methods.cpp, OUT/tercel/ops/out_variants.h and out_variants.cpp,
-OUT/python/src/autocast_ops.inc, layout_any_ops.inc and layout_coo_ops.inc.
+OUT/python/src/autocast_ops.inc, layout_any_ops.inc and layout_sparse_ops.inc.
 """
 
 import pathlib
@@ -254,9 +254,9 @@ def layout_any_ops(table):
     return "".join(f'"{name}",\n' for name, column in columns_by_name(table, {"layout_any"}).items() if column)
 
 
-def layout_coo_ops(table):
+def layout_sparse_ops(table):
     """The names in Python of ops, in-place ones too, whose operands may be COO, a line for each."""
-    names = {PREFIXES[op.namespace] + op.name for op in table.ops if "layout_coo" in op.columns}
+    names = {PREFIXES[op.namespace] + op.name for op in table.ops if "layout_sparse" in op.columns}
     return "".join(f'"{name}",\n' for name in sorted(names))
 
 
@@ -270,7 +270,7 @@ def main():
                        "tercel/ops/out_variants.h": variants_h, "tercel/ops/out_variants.cpp": variants_cpp,
                        "python/src/autocast_ops.inc": autocast_ops(table),
                        "python/src/layout_any_ops.inc": layout_any_ops(table),
-                       "python/src/layout_coo_ops.inc": layout_coo_ops(table)}.items():
+                       "python/src/layout_sparse_ops.inc": layout_sparse_ops(table)}.items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unchanged files keep their modification time, so that nothing is recompiled.

@@ -21,7 +21,7 @@ PARAMETER = re.compile(r"^(?P<type>.*?[&\s>])(?P<name>\w+)(?:\s*=\s*(?P<default>
 # Policies of amp.autocast for operands, with their names in python/src/autocast.h.
 AUTOCAST = {"autocast_f32": "Float32", "autocast_first": "First", "autocast_lower": "Lower", "autocast_widest": "Widest"}
 PYTHON = {"python", "python_function", "python_hidden", "python_method", "python_nn", "no_python_out", "cheap"}
-COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact", "layout_any", "layout_coo", *PYTHON, *AUTOCAST}
+COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact", "layout_any", "layout_sparse", *PYTHON, *AUTOCAST}
 KEYWORD = "keyword = "
 # Prefixes of ops' names in Python, by namespace.
 PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}

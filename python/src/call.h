@@ -30,7 +30,7 @@ enum Flags : unsigned {
   kSpecial = 32,     ///< tercel._C._special.name of an entry special_name
   kFft = 64,         ///< tercel._C._fft.name of an entry fft_name
   kAnyLayout = 128,  ///< operands of all overloads may have any layout; ops with the column layout_any need no flag
-  kCoo = 256,        ///< the same for COO operands and the column layout_coo
+  kCoo = 256,        ///< the same for COO operands and the column layout_sparse
   kSparse = 512,     ///< tercel._C._sparse.name of an entry sparse_name; operands may be COO
 };
 

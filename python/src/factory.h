@@ -5,6 +5,7 @@
 
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "python/src/package_name.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/sparse/compressed.h"
 #include "tercel/ops/sparse/coo.h"
@@ -21,6 +22,8 @@ inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, con
                " does not match dtype of out parameter (", legacy_name(out.dtype()), ")");
   TERCEL_CHECK(!o.has_device || o.device == out.device(), RuntimeError, "device ", to_string(o.device),
                " does not match device of out parameter (", to_string(out.device()), ")");
+  if (out.layout() == Layout::SparseCoo)  // zeros, the only fill that it has
+    return sparse_resize_and_clear_(out, sizes, static_cast<int64_t>(sizes.size()), 0);
   if (out.sizes() != sizes && !out.requires_grad()) resize_(out, sizes);
   prepare_out(op, out, sizes);
   return out;
@@ -46,14 +49,21 @@ Tensor made(const char* op, const Tensor& out, const FactoryOptions& o, ScalarTy
  */
 inline Tensor empty_sparse(IntSpan sizes, const TensorOptions& options, const Tensor& like = Tensor()) {
   if (options.layout == Layout::Strided) return {};
-  if (like.defined() && like.layout() == options.layout && like.sizes() == sizes) return empty_like(like, options);
+  if (like.defined() && like.sizes() == sizes &&
+      (like.layout() == options.layout || (is_compressed(like.layout()) && is_compressed(options.layout))))
+    return empty_like(like, options);
+  TERCEL_CHECK(!is_compressed(options.layout) || sizes.size() >= 2, RuntimeError, package_name(),
+               ".empty: Only batched sparse compressed (non-block) tensors are supported, but got size ", sizes);
   if (is_compressed(options.layout)) return sparse_compressed_tensor(sizes, options);
   return sparse_coo_tensor(sizes, options);
 }
 
 /** A new tensor like x, with its order of dimensions unless a format is given. */
 inline Tensor fresh_like(const Tensor& x, const FactoryOptions& o, std::optional<MemoryFormat> format) {
-  if (Tensor out = empty_sparse(x.sizes(), o.resolve(x), x); out.defined()) return out;
+  if (Tensor out = empty_sparse(x.sizes(), o.resolve(x), x); out.defined()) {
+    TERCEL_CHECK(!format, RuntimeError, "memory format option is only supported by strided tensors");
+    return out;
+  }
   if (x.layout() != Layout::Strided) return empty(x.sizes(), o.resolve(x));
   return empty_like(x, o.resolve(x), format.value_or(MemoryFormat::Preserve));
 }

@@ -152,7 +152,7 @@ unsigned layouts_of(std::string_view name) {
 #include "python/src/layout_any_ops.inc"
   };
   static constexpr std::string_view kOfCoo[] = {
-#include "python/src/layout_coo_ops.inc"
+#include "python/src/layout_sparse_ops.inc"
   };
   const auto is_in = [name](const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);

@@ -168,10 +168,12 @@ Span<Entry> composite_ops() {
                            " should be same as input: ", legacy_name(x.dtype()));
               return into("nan_to_num", out, nan_to_num(x, nan.value_or(0), posinf, neginf));
             }),
-      entry("nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)",
-            [](const Tensor& x, Number nan, Number posinf, Number neginf) -> Tensor {
-              return nan_to_num_(x, nan.value_or(0), posinf, neginf);
-            }),
+      entry(
+          "nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)",
+          [](const Tensor& x, Number nan, Number posinf, Number neginf) -> Tensor {
+            return nan_to_num_(x, nan.value_or(0), posinf, neginf);
+          },
+          kBoth | kCoo),
       entry(
           "polygamma(Tensor input, int n)", [](const Tensor& x, int64_t n) { return polygamma(n, x); }, kMethod),
       entry(

@@ -253,8 +253,8 @@ Span<Entry> copy_ops() {
       entry(
           "untyped_storage(Tensor input)",
           [](const Tensor& x) -> PyObject* {
-            TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError,
-                         "Cannot access storage of SparseTensorImpl");
+            TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, "Cannot access storage of ",
+                         is_compressed(x.layout()) ? "SparseCsrTensorImpl" : "SparseTensorImpl");
             return from_storage(x.storage());
           },
           kAskMethod | kCoo, "The bytes that the tensor views."),

@@ -126,6 +126,8 @@ Span<Entry> factories_ops() {
           "zeros_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
             const Tensor sparse = empty_sparse(x.sizes(), o.resolve(x), x);
+            TERCEL_CHECK(!sparse.defined() || !f, RuntimeError,
+                         "memory format option is only supported by strided tensors");
             if (sparse.defined()) return is_compressed(sparse.layout()) ? Tensor(zero_(sparse)) : sparse;
             return x.layout() == Layout::Strided ? zeros_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve))
                                                  : zeros(x.sizes(), o.resolve(x));

@@ -1,7 +1,9 @@
 // Random tensors.
 #include "python/src/factory.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/random/random.h"
 #include "tercel/ops/random/sampling.h"
+#include "tercel/ops/sparse/coo.h"
 
 namespace tercel::python {
 
@@ -35,11 +37,23 @@ Tensor make_randint(int64_t low, int64_t high, IntSpan size, Generator& g, const
 
 MemoryFormat format_of(std::optional<MemoryFormat> format) { return format.value_or(MemoryFormat::Preserve); }
 
+/** make(x, options), or for a compressed tensor its pattern with such values. */
+template <class Make>
+Tensor random_like(const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> format, Make make) {
+  const TensorOptions options = o.resolve(x);
+  if (!is_compressed(x.layout()) || options.layout != x.layout()) return make(x, options);
+  return filled_like(x.detach(), o, format, [&](const Tensor& out) {
+    const Tensor elements = values(out);
+    copy_(elements, make(elements, elements.options()));
+  });
+}
+
 Tensor make_randint_like(const Tensor& x, int64_t low, int64_t high, Generator& g, const FactoryOptions& o,
                          std::optional<MemoryFormat> format) {
-  const TensorOptions options = o.resolve(x);
-  if (low < high) warn_of_gaps(options.dtype, low, high);
-  return randint_like(x, low, high, options, format_of(format), g);
+  return random_like(x, o, format, [&](const Tensor& like, const TensorOptions& options) {
+    if (low < high) warn_of_gaps(options.dtype, low, high);
+    return randint_like(like, low, high, options, format_of(format), g);
+  });
 }
 
 #define TERCEL_GENERATOR ", *, Generator? generator=None"
@@ -84,26 +98,30 @@ Span<Entry> random_ops() {
       entry(
           "rand_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return rand_like(x, o.resolve(x), format_of(f), g);
+            return random_like(x, o, f, [&](const Tensor& like, const TensorOptions& options) {
+              return rand_like(like, options, format_of(f), g);
+            });
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "randn_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return randn_like(x, o.resolve(x), format_of(f), g);
+            return random_like(x, o, f, [&](const Tensor& like, const TensorOptions& options) {
+              return randn_like(like, options, format_of(f), g);
+            });
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "randint_like(Tensor input, int high" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, int64_t high, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
             return make_randint_like(x, 0, high, g, o, f);
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "randint_like(Tensor input, int low, int high" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, int64_t low, int64_t high, Generator& g, FactoryOptions o,
              std::optional<MemoryFormat> f) { return make_randint_like(x, low, high, g, o, f); },
-          kFunction, "Integers in [low, high)."),
+          kFunction | kCoo, "Integers in [low, high)."),
       entry(
           "random_(Tensor input, int to" TERCEL_RANDOM_INPLACE,
           [](const Tensor& x, int64_t high, Generator& g) -> Tensor { return fill_random(x, 0, high, g); }, kMethod),

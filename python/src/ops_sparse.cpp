@@ -1,8 +1,10 @@
 // Sparse tensors: parts, conversions, and tercel.sparse.
 #include "python/src/op.h"
+#include "python/src/out.h"
 #include "tercel/ops/sparse/compressed.h"
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/sparse.h"
+#include "tercel/ops/sparse/tensorflow.h"
 
 namespace tercel::python {
 
@@ -20,6 +22,8 @@ Tensor in_layout(const Tensor& x, PyObject* layout, const std::optional<DimVecto
   if (wanted == x.layout() && !blocksize) return x;
   return to_sparse(x, wanted, span_of(blocksize), dense_dim);
 }
+
+std::vector<Tensor> parts_of(const tensorflow::SparseTensor& x) { return {x.indices(), x.values(), x.dense_shape()}; }
 
 }  // namespace
 
@@ -133,9 +137,10 @@ Span<Entry> sparse_ops() {
           },
           kMethod | kAnyLayout),
       entry(
-          "sparse_sampled_addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-            return sparse::sampled_addmm(x, a, b, beta, alpha);
+          "sparse_sampled_addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor "
+          "out=None)",
+          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha, const Tensor& out) {
+            return into("sampled_addmm", out, sparse::sampled_addmm(x, a, b, beta, alpha));
           },
           kSparse, "beta * input + alpha * (mat1 @ mat2) at the entries of a CSR tensor."),
       entry(
@@ -150,6 +155,35 @@ Span<Entry> sparse_ops() {
             return sparse_resize_and_clear_(x, size, sparse, dense);
           },
           kMethod | kCoo),
+      entry(
+          "_tensorflow_sparse(Tensor indices, Tensor values, Tensor dense_shape)",
+          [](const Tensor& indices, const Tensor& values, const Tensor& shape) {
+            return parts_of(tensorflow::SparseTensor(indices, values, shape));
+          },
+          kFunction, "The checked parts of a SparseTensor: indices, values, dense_shape."),
+      entry(
+          "_tensorflow_sparse_of(Tensor coo)",
+          [](const Tensor& coo) { return parts_of(tensorflow::SparseTensor(coo)); }, kFunction | kCoo,
+          "The parts of a SparseTensor with the entries of a COO tensor."),
+      entry(
+          "_tensorflow_reorder(Tensor indices, Tensor values, Tensor dense_shape)",
+          [](const Tensor& indices, const Tensor& values, const Tensor& shape) {
+            return parts_of(tensorflow::SparseTensor(indices, values, shape).reorder());
+          },
+          kFunction, "SparseTensor::reorder()."),
+      entry(
+          "_tensorflow_to_dense(Tensor indices, Tensor values, Tensor dense_shape, Scalar default_value, bool "
+          "validate_indices)",
+          [](const Tensor& indices, const Tensor& values, const Tensor& shape, Scalar fill, bool validate) {
+            return tensorflow::SparseTensor(indices, values, shape).to_dense(fill, validate);
+          },
+          kFunction, "SparseTensor::to_dense()."),
+      entry(
+          "_tensorflow_to_coo(Tensor indices, Tensor values, Tensor dense_shape)",
+          [](const Tensor& indices, const Tensor& values, const Tensor& shape) {
+            return tensorflow::SparseTensor(indices, values, shape).to_coo();
+          },
+          kFunction, "SparseTensor::to_coo()."),
       entry(
           "sparse_mm(Tensor mat1, Tensor mat2)", [](const Tensor& a, const Tensor& b) { return sparse::mm(a, b); },
           kSparse,

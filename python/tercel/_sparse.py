@@ -3,7 +3,7 @@
 from tercel import _C
 from tercel._C import Tensor
 
-__all__ = ["dsmm", "hspmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+__all__ = ["dsmm", "hsmm", "hspmm", "saddmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
            "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spmm", "sspaddmm"]
 
 
@@ -18,10 +18,38 @@ def _sizes(size):
     """A size argument as a tuple; None if there is none."""
     if isinstance(size, int):
         raise TypeError("argument 'size' must be tuple of ints, not int")
-    for i, n in enumerate(size or ()):
+    sizes = None if size is None else tuple(size)
+    for i, n in enumerate(sizes or ()):
         if not hasattr(n, "__index__"):
             raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(n).__name__} at pos {i}")
-    return None if size is None else tuple(size)
+    return sizes
+
+
+def _as_coo_indices(data):
+    """Indices as int64, as PyTorch converts them; RuntimeError for floating-point numbers that are no integers."""
+    given = _as_indices(data)
+    if given.dtype is _C.int64 or given.is_complex():
+        return given
+    converted = given.to(_C.int64)
+    if given.is_floating_point() and not _C.equal(converted.to(given.dtype), given):
+        raise RuntimeError(f"sparse_coo_tensor: expected indices that are integers but got {given.dtype} with a fraction")
+    return converted
+
+
+def _as_values(values, dtype, device, requires_grad):
+    if not isinstance(values, Tensor):
+        values = _C.tensor(values, dtype=dtype, device=device)
+    elif dtype is not None:
+        values = values.to(dtype)
+    if device is not None:
+        values = values.to(device)
+    if requires_grad and not (values.is_floating_point() or values.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return values
+
+
+def _made(result, requires_grad):
+    return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
 
 
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
@@ -32,9 +60,9 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
 
     indices [sparse_dim, nnz] and values [nnz, *dense sizes] are tensors, which are shared if their dtype fits, or lists.
     Without a size, the largest index of each dimension + 1, then the sizes of a value. Entries with the same indices are
-    added. Indices are checked unless check_invariants, by default sparse.check_sparse_tensor_invariants, is off.
+    added. Floating-point indices must be integers. Indices are checked unless check_invariants, by default sparse.check_sparse_tensor_invariants, is off.
     is_coalesced=True says that entries are unique and in row-major order. RuntimeError for parts that do not fit each
-    other, TypeError for indices of a dtype that is no integer.
+    other, TypeError for complex indices.
     """
     if pin_memory:
         raise RuntimeError("sparse_coo_tensor: pinned memory needs a GPU")
@@ -47,17 +75,12 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
         sizes = (size,) if isinstance(size, int) else _sizes(size)
         return _C.empty(sizes, dtype=dtype, device=device, layout=_C.sparse_coo, requires_grad=requires_grad)
-    if not isinstance(values, Tensor):
-        values = _C.tensor(values, dtype=dtype, device=device)
-    elif dtype is not None:
-        values = values.to(dtype)
-    if device is not None:
-        values = values.to(device)
-    if requires_grad and not (values.is_floating_point() or values.is_complex()):
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    result = _C._sparse_coo_tensor(_as_indices(indices), values, _sizes(size), check_invariants,
-                                   is_coalesced)
-    return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
+    values = _as_values(values, dtype, device, requires_grad)
+    if values.dim() == 0:
+        values = values.reshape(1)
+    result = _C._sparse_coo_tensor(_as_coo_indices(indices), values, _sizes(size),
+                                   check_invariants, is_coalesced)
+    return _made(result, requires_grad)
 
 
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None,
@@ -75,17 +98,10 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
     if pin_memory:
         raise RuntimeError("sparse_compressed_tensor: pinned memory needs a GPU")
-    if not isinstance(values, Tensor):
-        values = _C.tensor(values, dtype=dtype, device=device)
-    elif dtype is not None:
-        values = values.to(dtype)
-    if device is not None:
-        values = values.to(device)
-    if requires_grad and not (values.is_floating_point() or values.is_complex()):
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    values = _as_values(values, dtype, device, requires_grad)
     result = _C._sparse_compressed_tensor(_as_indices(compressed_indices), _as_indices(plain_indices), values,
                                           _sizes(size), layout, check_invariants)
-    return result.requires_grad_() if requires_grad and result.is_leaf and not result.requires_grad else result
+    return _made(result, requires_grad)
 
 
 def _constructor(name, layout, compressed, plain, values):
@@ -139,6 +155,32 @@ def hspmm(mat1, mat2):
     return _C.mm(mat1, mat2).to_sparse(1)
 
 
+def saddmm(mat, mat1, mat2, *, beta=1, alpha=1):
+    """sparse.addmm()."""
+    return _C._sparse.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):  # noqa: A002
     """beta * input + alpha * smm(mat1, mat2) of COO matrices."""
     return input * beta + smm(mat1, mat2) * alpha
+
+
+hsmm = hspmm
+
+
+def _validate_sparse_coo_tensor_args(indices, values, size, is_coalesced=None, check_pinning=None):
+    """RuntimeError unless the parts are those of a COO tensor of the size."""
+    _C._sparse_coo_tensor(indices, values, tuple(size), True, is_coalesced)
+
+
+def _validate_sparse_compressed_tensor_args(compressed_indices, plain_indices, values, size, layout, check_pinning=None):
+    """RuntimeError unless the parts are those of a tensor of the compressed layout and size."""
+    _C._sparse_compressed_tensor(compressed_indices, plain_indices, values, tuple(size), layout, True)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
+    """The indices [2, nnz] of a CSR matrix's entries as those of a COO matrix, columns first if `transpose`."""
+    counts = (crow_indices[1:] - crow_indices[:-1]).to(_C.int64)
+    rows = _C.arange(counts.numel()).repeat_interleave(counts)
+    pair = [col_indices, rows] if transpose else [rows, col_indices]
+    return _C.stack([part.to(_C.int32 if out_int32 else _C.int64) for part in pair])

@@ -243,6 +243,20 @@ def resize_as_sparse_(self, the_template):
 
 
 @_method
+def smm(self, mat):
+    """tercel.smm()."""
+    from tercel._sparse import smm as product
+    return product(self, mat)
+
+
+@_method
+def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
+    """tercel.sspaddmm()."""
+    from tercel._sparse import sspaddmm as product
+    return product(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@_method
 def storage_type(self):
     """The class of the typed storage."""
     return type(self.storage())

@@ -101,7 +101,7 @@ def test_types_of_other_refusals():
         matrix()[0] = 1.0
     with pytest.raises(BufferError, match="Can't export tensors with layout other than tercel.strided"):
         matrix().__dlpack__()
-    with pytest.raises(TypeError, match="expected indices of an integer dtype but got float32"):
+    with pytest.raises(RuntimeError, match="expected indices that are integers but got tercel.float32 with a fraction"):
         tc.sparse_coo_tensor([[0.0, 1.5]], [1.0, 2.0], (3,))
     for call in (lambda: matrix().exp(), lambda: matrix()[0:1], lambda: matrix()[[0, 1]], lambda: matrix() == matrix(),
                  lambda: matrix().max(), lambda: matrix().view(6), lambda: tc.full_like(matrix(), 2.0)):
@@ -328,3 +328,106 @@ def test_gradients_are_the_leafs_own():
     assert embedding.weight[1].tolist() == [-1.0, -1.0]
     tc.nn.utils.clip_grad_norm_(embedding.parameters(), 1.0)
     assert abs(embedding.weight.grad.norm().item() - 1.0) < 1e-4
+
+
+def test_unary_out_and_in_place():
+    x = tc.sparse_coo_tensor([[1, 0, 1]], [-1.0, 2.0, -3.0], (3,))
+    for op in (tc.sgn, tc.sin, tc.deg2rad, tc.nan_to_num, tc.conj_physical, tc.angle, tc.special.expm1, tc.round):
+        out = tc.sparse_coo_tensor((5,))
+        assert op(x, out=out) is out and tc.equal(out.to_dense(), op(x.to_dense())), op
+    for name in ("sgn_", "sin_", "deg2rad_", "nan_to_num_", "conj_physical_", "trunc_"):
+        changed = x.clone()
+        assert getattr(changed, name)() is changed
+        assert tc.equal(changed.to_dense(), getattr(x.to_dense(), name)()), name
+    with pytest.raises(RuntimeError, match="expected an out= tensor of layout sparse_coo but got strided"):
+        tc.sin(x, out=tc.zeros(3))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        tc.sin(x, out=tc.sparse_coo_tensor((3,), dtype=tc.int64))
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        tc.sin(x.requires_grad_(), out=tc.sparse_coo_tensor((3,)))
+
+
+def test_out_of_factories_and_new():
+    out = matrix()
+    assert tc.zeros(4, 5, out=out) is out and out.shape == (4, 5) and out._nnz() == 0
+    assert matrix().new().shape == (0,) and matrix().new(2, 3).shape == (2, 3) and matrix().new().is_sparse
+
+
+def test_indices_of_other_dtypes_and_a_number_as_value():
+    assert tc.sparse_coo_tensor(tc.tensor([[0.0, 2.0]]), [1.0, 2.0], (3,))._indices().dtype is tc.int64
+    assert tc.sparse_coo_tensor(tc.tensor([[True, False]]), [1.0, 2.0], (2,)).to_dense().tolist() == [2, 1]
+    assert tc.sparse_coo_tensor(tc.zeros((0, 1), dtype=tc.int64), tc.tensor(3.0), ()).to_dense().item() == 3
+
+
+def test_copies_keep_what_is_known_of_their_order():
+    x = tc.sparse_coo_tensor([[0]], [1.0], (3,))._coalesced_(False)
+    assert not x.clone().is_coalesced() and x.coalesce().clone().is_coalesced()
+    with pytest.raises(RuntimeError, match=r"expected the sizes of a sparse tensor with entries"):
+        x.copy_(tc.sparse_coo_tensor([[0]], [1.0], (4,)))
+
+
+def test_sums_of_16_bit_numbers_round_once():
+    x = tc.full((2, 3, 300), 1.0, dtype=tc.bfloat16).to_sparse(2)
+    assert tc.sparse.sum(x, [1, 2]).to_dense().tolist() == x.to_dense().float().sum((1, 2)).bfloat16().tolist()
+    assert x.sum().dtype is tc.bfloat16 and x.sum().item() == tc.tensor(1800.0).bfloat16().item()
+
+
+@pytest.mark.parametrize("layout", [None, tc.sparse_coo, tc.sparse_csr, tc.sparse_csc])
+def test_spdiags(layout):
+    rows, at = tc.arange(1, 10).reshape(3, 3), tc.tensor([0, -1, 2])
+    made = tc.sparse.spdiags(rows, at, (5, 3), layout)
+    assert made.layout is (layout or tc.sparse_coo)
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    assert made.to_dense().tolist() == scipy_sparse.spdiags(rows.numpy(), at.numpy(), 5, 3).toarray().tolist()
+    assert tc.sparse.spdiags(rows[0], tc.tensor(1), (2, 2)).to_dense().tolist() == [[0, 2], [0, 0]]
+    assert tc.sparse.spdiags(rows[:1], tc.tensor([9]), (2, 2))._nnz() == 0
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ((tc.ones(3), tc.tensor([0, 1]), (3, 3)), r"Number of diagonals \(1\) does not match the number of offsets \(2\)"),
+    ((tc.ones(3), tc.tensor([0.0]), (3, 3)), "Offset Tensor must have dtype Long"),
+    ((tc.ones(2, 3), tc.tensor([1, 1]), (3, 3)), "Offset tensor contains duplicate values"),
+    ((tc.ones(3), tc.tensor([0]), (3,)), "Output shape must be 2d"),
+    ((tc.ones(3), tc.tensor([0]), (3, 3), tc.sparse_bsr), "Only output layouts"),
+    ((tc.ones(1, 1, 3), tc.tensor([0]), (3, 3)), "Diagonals must be vector or matrix"),
+    ((tc.ones(3), tc.tensor([[0]]), (3, 3)), "Offsets must be scalar or vector"),
+])
+def test_spdiags_refuses(arguments, message):
+    with pytest.raises(RuntimeError, match=message):
+        tc.sparse.spdiags(*arguments)
+
+
+def test_gradcheck_of_sparse_inputs():
+    dense = tc.tensor([[1.0, 0, 2], [0, 3, 0]], dtype=tc.float64)
+    other = tc.rand(3, 2, dtype=tc.float64, requires_grad=True)
+    for x in (dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse_csc(), dense.to_sparse_bsr((1, 3))):
+        x.requires_grad_()
+        for masked in (None, True, False):
+            assert tc.autograd.gradcheck(tc.sparse.mm, (x, other), masked=masked)
+        with pytest.raises(ValueError, match="Sparse output is not supported at gradcheck yet"):
+            tc.autograd.gradcheck(lambda a: a * 2, (x,))
+        assert tc.sparse.as_sparse_gradcheck(tc.autograd.gradcheck)(lambda a: a.sin(), (x,))
+        assert tc.sparse.as_sparse_gradcheck(tc.autograd.gradcheck)(lambda a: (a * 2, a.to_dense()), (x,), masked=True)
+        with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+            tc.autograd.gradcheck(lambda a: _Wrong.apply(a.to_dense()), (x,))
+
+
+class _Wrong(tc.autograd.Function):
+    """x * x with the gradient of x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_older_names_of_products():
+    x, y, dense = matrix(), matrix().t(), tc.rand(3, 2)
+    assert tc.equal(x.smm(dense).to_dense(), x.to_dense() @ dense)
+    start = tc.ones(2, 2).to_sparse()
+    assert tc.allclose(start.sspaddmm(x, dense, beta=2).to_dense(), 2 + x.to_dense() @ dense)
+    assert tc.allclose(tc.saddmm(tc.ones(2, 2), x, dense), 1 + x.to_dense() @ dense)
+    assert tc.hsmm is tc.hspmm and y.shape == (3, 2)

@@ -68,9 +68,9 @@ INVALID = [
     (dict(crow=0), "crow_indices must have dimensionality >= 1 but got 0"),
     (dict(col=0), "crow_indices and col_indices dimensionalities must be equal but got 1 and 0, respectively"),
     (dict(values=1.0), "values must have dimensionality > sum of batch and block dimensionalities (=0 + 0) but got 0"),
-    (dict(size=(2,)), "tensor dimensionality must be sum of batch, base, and dense dimensionalites (=0 + 2 + 0) but got 1"),
+    (dict(size=(2,)), "tensor dimensionality must be sum of batch, base, and dense dimensionalities (=0 + 2 + 0) but got 1"),
     (dict(size=(2, 2, 2)),
-     "tensor dimensionality must be sum of batch, base, and dense dimensionalites (=0 + 2 + 0) but got 3"),
+     "tensor dimensionality must be sum of batch, base, and dense dimensionalities (=0 + 2 + 0) but got 3"),
     (dict(col=tc.tensor([0, 9, 1, 9, 1])[::2]), "expected col_indices to be a contiguous tensor per batch"),
     (dict(crow=tc.tensor([0, 9, 2, 9, 3])[::2]), "expected crow_indices to be a contiguous tensor per batch"),
     (dict(col=[0, 2, 1], make=tc.sparse_csc_tensor), "`0 <= row_indices < nrows` is not satisfied."),
@@ -489,3 +489,41 @@ def test_scipy(layout):
     unsorted = scipy_sparse.csr_matrix((np.array([2.0, 1.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3, 3])), shape=(2, 4))
     assert tc.sparse.from_scipy(unsorted, layout).to_dense().tolist() == [[1, 0, 6, 0], [0, 0, 0, 0]]
     assert unsorted.indices.tolist() == [2, 0, 2]
+
+
+def test_batch_and_dense_dimensions_are_selected():
+    for layout, block in ((tc.sparse_csr, None), (tc.sparse_csc, None), (tc.sparse_bsr, (2, 1)), (tc.sparse_bsc, (2, 1))):
+        x = tc.rand(2, 3, 4, 2, 3).to_sparse(layout=layout, blocksize=block, dense_dim=1)
+        for dim in (0, 1, 4):
+            part = x.select(dim, 1)
+            assert part.layout is layout and tc.equal(part.to_dense(), x.to_dense().select(dim, 1))
+            copied = tc.select_copy(x, dim, 1)
+            assert tc.equal(copied.to_dense(), part.to_dense()) and copied.values().data_ptr() != part.values().data_ptr()
+        with pytest.raises(RuntimeError, match="selecting sparse dimensions is not supported for batched"):
+            x.select(2, 0)
+
+
+def test_random_numbers_at_the_entries():
+    x = tc.tensor([[1.0, 0], [2, 3]]).to_sparse_csr()
+    for make in (tc.rand_like, tc.randn_like, lambda of, **options: tc.randint_like(of, 5, **options)):
+        made = make(x, dtype=tc.float64)
+        assert made.layout is tc.sparse_csr and made.dtype is tc.float64 and made._nnz() == 3
+        assert tc.equal(made.crow_indices(), x.crow_indices()) and tc.equal(made.col_indices(), x.col_indices())
+    assert make(x, requires_grad=True, dtype=tc.float32).requires_grad
+
+
+def test_refusals_in_pytorchs_words():
+    x = tc.ones(4, 4).to_sparse_csr()
+    for call, message in (
+            (lambda: tc.empty_like(x, layout=tc.sparse_csc), "empty_like with different sparse layout is not supported"),
+            (lambda: tc.zeros_like(x, memory_format=tc.contiguous_format), "memory format option is only supported by strided"),
+            (lambda: tc.empty(5, layout=tc.sparse_csr), "Only batched sparse compressed"),
+            (lambda: x.copy_(tc.ones(4, 4)), "copy of sparse compressed tensors having different layouts is not supported"),
+            (lambda: x.copy_(tc.eye(4).to_sparse_csr()), "same number of specified elements"),
+            (lambda: x.copy_(tc.ones(2, 8).to_sparse_csr()), "expected shapes of self and src to match along dimension 1"),
+            (lambda: x.to_sparse_bsr((2, 1)).copy_(x.to_sparse_bsr((1, 2))), "different block sizes is not supported"),
+            (lambda: x + tc.ones(3, 4).to_sparse_csr(), "Expected input tensors to have the same shape"),
+            (lambda: tc.ones(0, 2, 2).to_sparse_csr(), "to_sparse_csr: Expected product of batch dimensions to be non-zero"),
+            (lambda: x.untyped_storage(), "Cannot access storage of SparseCsrTensorImpl")):
+        with pytest.raises(RuntimeError, match=message):
+            call()

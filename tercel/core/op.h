@@ -50,4 +50,4 @@
 // from Python check all operands before the op runs (call.h).
 //
 //   layout_any   operands may have any layout: the op looks only at sizes, dtype and device, or checks layouts itself
-//   layout_coo   operands may be sparse, of the layouts that the op has code for (Note [Sparse operands])
+//   layout_sparse   operands may be sparse, of the layouts that the op has code for (Note [Sparse operands])

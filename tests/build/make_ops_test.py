@@ -121,9 +121,9 @@ class MakeOps(unittest.TestCase):
         self.assertEqual(self.make(HEADER)[2]["layout_any_ops.inc"], "")
         files = self.make("namespace tercel {\nTERCEL_OP_API(layout_any) ScalarType result_type(const Tensor& x);\n}\n")[2]
         self.assertEqual(files["layout_any_ops.inc"], '"result_type",')
-        files = self.make("namespace tercel {\nTERCEL_OP_API(layout_coo) Tensor sum(const Tensor& x);\n"
-                          "TERCEL_OP_API(layout_coo) const Tensor& zero_(const Tensor& x);\n}\n")[2]
-        self.assertEqual(files["layout_coo_ops.inc"], '"sum", "zero_",')
+        files = self.make("namespace tercel {\nTERCEL_OP_API(layout_sparse) Tensor sum(const Tensor& x);\n"
+                          "TERCEL_OP_API(layout_sparse) const Tensor& zero_(const Tensor& x);\n}\n")[2]
+        self.assertEqual(files["layout_sparse_ops.inc"], '"sum", "zero_",')
 
     def assert_refused(self, declaration, message):
         code, text, files = self.make(f"namespace tercel {{\n{declaration}\n}}\n")

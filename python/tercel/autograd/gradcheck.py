@@ -252,6 +252,42 @@ def _check_zero_gradient(outputs, inputs):
             raise GradcheckError("grad is incorrect size")
 
 
+def _full_pattern(x):
+    """A sparse tensor with the elements of x in which every element is an entry."""
+    block = list(x.values().shape[-2 - x.dense_dim():][:2]) if x.layout in (_C.sparse_bsr, _C.sparse_bsc) else None
+    every = _C.ones(x.shape, dtype=_C.bool)
+    if x.layout is _C.sparse_coo:
+        return x.to_dense().sparse_mask(every.to_sparse(x.sparse_dim())).coalesce()
+    return x.to_dense().sparse_mask(every.to_sparse(layout=x.layout, blocksize=block, dense_dim=x.dense_dim()))
+
+
+def _with_values(x, values):
+    """The sparse tensor with other values, as a function of them."""
+    if x.layout is _C.sparse_coo:
+        return _C._sparse_coo_tensor(x.indices(), values, tuple(x.shape), False, True)
+    by_rows = x.layout in (_C.sparse_csr, _C.sparse_bsr)
+    parts = (x.crow_indices(), x.col_indices()) if by_rows else (x.ccol_indices(), x.row_indices())
+    return _C._sparse_compressed_tensor(*parts, values, tuple(x.shape), x.layout, False)
+
+
+def _of_values(func, inputs, masked):
+    """The function of strided tensors, the values in place of sparse inputs that are checked, and these inputs."""
+    made, patterns = list(inputs), {}
+    for i, x in enumerate(inputs):
+        if _is_checked(x) and x.layout is not _C.strided:
+            kept = x.detach()
+            kept = (kept.coalesce() if kept.layout is _C.sparse_coo else kept) if masked else _full_pattern(kept)
+            patterns[i] = kept
+            made[i] = kept.values().clone().requires_grad_()
+    if not patterns:
+        return func, tuple(inputs)
+
+    def of_values(*given):
+        return func(*(_with_values(patterns[i], x) if i in patterns else x for i, x in enumerate(given)))
+
+    return of_values, tuple(made)
+
+
 def _refuse(**options):
     for name, wanted in options.items():
         if wanted:
@@ -266,6 +302,9 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     Compares the gradients of backward (check_backward_ad) and of forward mode (check_forward_ad) with central differences
     for every input that requires a gradient. Inputs should be float64 or complex128, since differences are inaccurate
     otherwise. If they differ, raises GradcheckError, or returns False with raise_exception=False.
+
+    Of sparse inputs the gradients of entries are checked, or with masked=False those of all elements. Outputs are strided
+    (ValueError); sparse.as_sparse_gradcheck() converts them.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -276,11 +315,12 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     _refuse(check_batched_grad=check_batched_grad, check_batched_forward_grad=check_batched_forward_grad)
     options = dict(eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes,
                    fast_mode=fast_mode)
+    func, inputs = _of_values(func, _as_tuple(inputs), masked is not False)
     try:
         if check_forward_ad:
-            _run_forward(func, _as_tuple(inputs), options)
+            _run_forward(func, inputs, options)
         if check_backward_ad:
-            _run(func, _as_tuple(inputs), check_undefined_grad, options)
+            _run(func, inputs, check_undefined_grad, options)
     except GradcheckError:
         if raise_exception:
             raise
@@ -291,6 +331,10 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 def _run(func, inputs, check_undefined_grad, options):
     _check_inputs(inputs)
     outputs = _outputs(func, inputs)
+    for out in outputs:
+        if out.layout is not _C.strided:
+            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
+                             "output of fn for gradcheck.")
     if not any(out.requires_grad for out in outputs):
         # All outputs claim to be constant.
         for place in (i for i, x in enumerate(inputs) if _is_checked(x)):
@@ -298,9 +342,6 @@ def _run(func, inputs, check_undefined_grad, options):
                 if any(bool((part.abs() > options["atol"]).any()) for part in row):
                     raise GradcheckError("Numerical gradient for function expected to be zero")
         return
-    for out in outputs:
-        if out.layout is not _C.strided:
-            raise ValueError("Only strided outputs are supported")
     _compare(func, inputs, outputs, options)
     _check_zero_gradient(outputs, inputs)
     if check_undefined_grad:

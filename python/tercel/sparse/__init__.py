@@ -10,9 +10,10 @@ from typing import Any, Optional
 from tercel import _C
 from tercel._C._sparse import (addmm as addmm, log_softmax as log_softmax, mm as mm, sampled_addmm as sampled_addmm,
                                softmax as softmax, sum as sum)
+from tercel.sparse import tensorflow as tensorflow
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm",
-           "sampled_addmm", "softmax", "sum", "to_scipy"]
+__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm",
+           "sampled_addmm", "softmax", "spdiags", "sum", "to_scipy"]
 
 
 class check_sparse_tensor_invariants:
@@ -58,6 +59,61 @@ class check_sparse_tensor_invariants:
             with type(self)(self._enable):
                 return function(*args, **kwargs)
         return checked
+
+
+def spdiags(diagonals: _C.Tensor, offsets: _C.Tensor, shape: Any, layout: Any = None) -> _C.Tensor:
+    """
+    The matrix of sizes `shape` whose diagonals are the rows of `diagonals` [n, length], or [length] for one: element j of
+    row i is in column j of the diagonal offsets[i] (int64 [n]; below the main one if negative). `layout`: sparse_coo, the
+    default, sparse_csr or sparse_csc. Elements outside the matrix are left out. RuntimeError for arguments that do not fit.
+    """
+    layout = _C.sparse_coo if layout is None else layout
+    if layout not in (_C.sparse_coo, _C.sparse_csc, _C.sparse_csr):
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
+    if diagonals.dim() not in (1, 2):
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if offsets.dim() > 1:
+        raise RuntimeError("Offsets must be scalar or vector")
+    if offsets.dtype is not _C.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype}")
+    rows, at = diagonals.reshape(1, -1) if diagonals.dim() == 1 else diagonals, offsets.reshape(-1)
+    if rows.shape[0] != at.numel():
+        raise RuntimeError(f"Number of diagonals ({rows.shape[0]}) does not match the number of offsets ({at.numel()})")
+    if at.unique().numel() != at.numel():
+        raise RuntimeError("Offset tensor contains duplicate values")
+    column = _C.arange(rows.shape[1]).expand(rows.shape)
+    row = column - at.reshape(-1, 1)
+    inside = (row >= 0) & (row < shape[0]) & (column < shape[1])
+    indices = _C.stack([row[inside], column[inside]])
+    made = _C._sparse_coo_tensor(indices, rows[inside], tuple(shape))
+    return made if layout is _C.sparse_coo else made.to_sparse(layout=layout)
+
+
+def as_sparse_gradcheck(gradcheck: Any) -> Any:
+    """
+    autograd.gradcheck(), or a functools.partial() of it, for functions that also return sparse tensors: their elements are
+    compared. With masked=False the gradients of all elements of sparse inputs are checked, not only those of entries.
+    """
+    @functools.wraps(gradcheck)
+    def checked(func: Any, inputs: Any, **kwargs: Any) -> Any:
+        masked = kwargs.get("masked", getattr(gradcheck, "keywords", {}).get("masked", False))
+        kwargs["masked"] = bool(masked)
+
+        def to_strided(x: Any) -> Any:
+            is_sparse = isinstance(x, _C.Tensor) and x.layout is not _C.strided
+            return x.to_dense(masked_grad=bool(masked)) if is_sparse else x
+
+        def strided(*args: Any) -> Any:
+            outputs = func(*args)
+            if isinstance(outputs, (list, tuple)):
+                return type(outputs)(map(to_strided, outputs))
+            return to_strided(outputs)
+
+        return gradcheck(strided, inputs, **kwargs)
+
+    return checked
 
 
 def from_scipy(matrix: Any, layout: Any = None) -> _C.Tensor:

@@ -3,6 +3,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel {
 
@@ -12,6 +13,8 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& resu
 /** x = f(x), recorded like f. RuntimeError if the result cannot be cast to x's dtype. */
 template <class F>
 const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_assign_(op, x, f(x));
   check_strided(op, x);
   // Backward needs the overwritten value.
   const Tensor result = f(should_record(x) ? clone(x) : x);

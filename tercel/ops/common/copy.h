@@ -21,7 +21,7 @@ TERCEL_OP_API(method) Tensor to(const Tensor& x, MemoryFormat format);
 TERCEL_OP_API(method) const Tensor& copy_(const Tensor& x, const Tensor& source);
 /** Sets every element to the value, converted to x's dtype. */
 TERCEL_OP_API(method) const Tensor& fill_(const Tensor& x, Scalar value);
-TERCEL_OP_API(method, python, layout_coo) const Tensor& zero_(const Tensor& x);
+TERCEL_OP_API(method, python, layout_sparse) const Tensor& zero_(const Tensor& x);
 /** The value of a one-element tensor; RuntimeError for any other size. */
 TERCEL_API Scalar item(const Tensor& x);
 

@@ -104,7 +104,7 @@ void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> argum
     const Overlap refused = first ? rule->first : rule->others;
     for (const Tensor& in : argument.tensors())
       for (const Tensor& to : out) {
-        if (!in.defined() || !to.defined()) continue;
+        if (!in.defined() || !to.defined() || has_sparse(in, to)) continue;
         if (refused == Overlap::Full) check_apart(std::string(op).c_str(), to, in);
         if (refused == Overlap::Partial) check_overlap(std::string(op).c_str(), to, in);
       }
@@ -131,25 +131,9 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
   resize_(out, sizes);
 }
 
-/** `out` takes the entries of a result of its layout. */
-[[gnu::noinline]] const Tensor& put_sparse_out(const char* op, const Tensor& out, const Tensor& result) {
-  check_out_gradients(op, result);
-  check_out_gradients(op, out);
-  TERCEL_CHECK(out.layout() == result.layout(), RuntimeError, op, ": out has layout ", to_string(out.layout()),
-               ", the result ", to_string(result.layout()));
-  TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", scalar_type_word(result.dtype()),
-               " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
-  const NoRecordGuard no_record;
-  const bool is_number = out.impl().is_wrapped_number();
-  out.impl().shallow_copy_from(to(result, out.dtype()).impl());
-  out.impl().set_wrapped_number(is_number);
-  out.impl().bump_version();
-  return out;
-}
-
 const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result) {
   if (has_sparse(out, result)) [[unlikely]]
-    return put_sparse_out(op, out, result);
+    return sparse_put_out(op, out, result);
   check_out(op, out, result);
   return write_out(op, out, result);
 }

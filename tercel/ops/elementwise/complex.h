@@ -24,12 +24,12 @@ TERCEL_OP_API(python, cheap) Tensor view_as_real(const Tensor& x);
  */
 TERCEL_OP_API(python, cheap, autocast_f32) Tensor view_as_complex(const Tensor& x);
 /** A view of the real part; a real tensor is returned as is. */
-TERCEL_OP_API(python, cheap, layout_coo) Tensor real(const Tensor& x);
+TERCEL_OP_API(python, cheap, layout_sparse) Tensor real(const Tensor& x);
 /** A view of the imaginary part; RuntimeError for a real tensor. */
 TERCEL_OP_API(python, cheap) Tensor imag(const Tensor& x);
 /** A copy with the complex conjugates; a real tensor is returned as is. */
-TERCEL_OP_API(method, python, layout_coo) Tensor conj(const Tensor& x);
-TERCEL_OP_API(method, python, out_apart, layout_coo) Tensor conj_physical(const Tensor& x);
-TERCEL_OP_API(method, python) const Tensor& conj_physical_(const Tensor& x);
+TERCEL_OP_API(method, python, layout_sparse) Tensor conj(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart, layout_sparse) Tensor conj_physical(const Tensor& x);
+TERCEL_OP_API(method, python, layout_sparse) const Tensor& conj_physical_(const Tensor& x);
 
 }  // namespace tercel

@@ -69,6 +69,8 @@ Tensor positive(const Tensor& x) {
 }
 
 Tensor angle(const Tensor& x) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_map_values("angle", x, [](const Tensor& values) { return angle(values); });
   check_strided("angle", x);
   if (x.is_complex()) return atan2(imag(x), real(x));
   const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());

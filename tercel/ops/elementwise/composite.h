@@ -18,11 +18,11 @@ TERCEL_UNARY(sgn)
 TERCEL_UNARY(deg2rad)
 TERCEL_UNARY(rad2deg)
 /** Returns x; NotImplementedError for bool. */
-TERCEL_OP_API(method, python, layout_coo) Tensor positive(const Tensor& x);
+TERCEL_OP_API(method, python, layout_sparse) Tensor positive(const Tensor& x);
 /** The angle of a complex number in (-pi, pi]; for real numbers pi or 0. */
-TERCEL_OP_API(method, python, out_apart) Tensor angle(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart, layout_sparse) Tensor angle(const Tensor& x);
 /** Replaces NaN and infinities; infinities become the dtype's largest and lowest number unless given. */
-TERCEL_OP_API(method, out_apart, layout_coo)
+TERCEL_OP_API(method, out_apart, layout_sparse)
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
 TERCEL_OP_API(method)
@@ -33,11 +33,11 @@ TERCEL_OP_API(method, python, out_apart) Tensor logit(const Tensor& x, std::opti
 TERCEL_OP_API(method, python) const Tensor& logit_(const Tensor& x, std::optional<double> eps = {});
 
 /** Whether the sign bit is set, also for -0 and NaN. NotImplementedError for complex numbers. */
-TERCEL_OP_API(method, out_apart, layout_coo) Tensor signbit(const Tensor& x);
+TERCEL_OP_API(method, out_apart, layout_sparse) Tensor signbit(const Tensor& x);
 /** Whether x is infinite; for complex numbers, whether either part is. */
-TERCEL_OP_API(method, python, layout_coo) Tensor isinf(const Tensor& x);
-TERCEL_OP_API(method, out_apart, layout_coo) Tensor isposinf(const Tensor& x);
-TERCEL_OP_API(method, out_apart, layout_coo) Tensor isneginf(const Tensor& x);
+TERCEL_OP_API(method, python, layout_sparse) Tensor isinf(const Tensor& x);
+TERCEL_OP_API(method, out_apart, layout_sparse) Tensor isposinf(const Tensor& x);
+TERCEL_OP_API(method, out_apart, layout_sparse) Tensor isneginf(const Tensor& x);
 /** Whether the imaginary part is 0. */
 TERCEL_OP_API(method, python) Tensor isreal(const Tensor& x);
 
@@ -65,7 +65,7 @@ TERCEL_OP_API(python, out) Tensor float_power(Scalar input, const Tensor& expone
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, const Tensor& b);
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, Scalar b);
 /** x rounded to `decimals` digits after the decimal point (before it if negative), ties to even. */
-TERCEL_OP_API(method, python, out_apart, keyword = decimals, layout_coo)
+TERCEL_OP_API(method, python, out_apart, keyword = decimals, layout_sparse)
 Tensor round(const Tensor& x, int64_t decimals);
 TERCEL_OP_API(method, python, keyword = decimals) const Tensor& round_(const Tensor& x, int64_t decimals);
 
@@ -84,10 +84,10 @@ TERCEL_OP_API(method, python_method) const Tensor& mvlgamma_(const Tensor& x, in
 TERCEL_OP_API(method, python)
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether isclose() is true everywhere. */
-TERCEL_OP_API(method, python, layout_coo)
+TERCEL_OP_API(method, python, layout_sparse)
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether sizes and all elements are equal. */
-TERCEL_OP_API(method, python, layout_coo) bool equal(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python, layout_sparse) bool equal(const Tensor& a, const Tensor& b);
 
 /** Clamps x to the bounds, of which one may be absent (RuntimeError if both are); the upper bound wins. */
 TERCEL_OP_API(method, out_apart)

@@ -134,10 +134,8 @@ const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parame
 }
 
 const Tensor& unary_out(const UnaryInfo& info, const Tensor& out, const Tensor& x) {
-  if (has_sparse(out, x)) [[unlikely]]
-    return put_out(info.rule.op, out, unary(info, x));
   const OperandRef inputs[] = {x};
-  if (!takes_result(info.rule.op, out, inputs) || is_composite(info, x))
+  if (has_sparse(x, out) || !takes_result(info.rule.op, out, inputs) || is_composite(info, x))
     return put_out(info.rule.op, out, unary(info, x));
   elementwise_to(out, info.rule, unary_kernels, info.index, inputs);
   return out;

@@ -42,7 +42,7 @@ bool is_row_major(const Tensor& x) {
 
 Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
   if (has_sparse(x)) [[unlikely]]
-    return sparse_empty_like(x, options);
+    return sparse_empty_like("empty_like", x, options, format);
   check_strided("empty_like", x);
   if (format != MemoryFormat::Preserve) return empty(x.sizes(), options, format);
   if (is_row_major(x)) return empty(x.sizes(), options);
@@ -51,7 +51,7 @@ Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
 Tensor empty_like(const Tensor& x, MemoryFormat format) { return empty_like(x, x.options(), format); }
 Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
   if (has_sparse(x)) [[unlikely]]
-    return sparse_empty_like(x, options);
+    return sparse_empty_like("zeros_like", x, options, format);
   return detail::made_like(x, options, format, [](Tensor& out) { zero_elements(out); });
 }
 Tensor zeros_like(const Tensor& x, MemoryFormat format) { return zeros_like(x, x.options(), format); }

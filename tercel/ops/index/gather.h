@@ -7,7 +7,7 @@
 namespace tercel {
 
 /** The slices of dimension `dim` selected by `index` [n], in its order. */
-TERCEL_OP_API(method, out_apart, layout_coo) Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
+TERCEL_OP_API(method, out_apart, layout_sparse) Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 /** out[i][j] = x[index[i][j]][j] for dim 0, and so on: index has x's number of dimensions and, except in dim, no larger
  * sizes. */
 TERCEL_OP_API(method, out_apart) Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);

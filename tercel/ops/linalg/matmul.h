@@ -10,16 +10,16 @@
 namespace tercel {
 
 /** input [n, k] times mat2 [k, m]. */
-TERCEL_OP_API(method, python, autocast_lower, layout_coo) Tensor mm(const Tensor& input, const Tensor& mat2);
+TERCEL_OP_API(method, python, autocast_lower, layout_sparse) Tensor mm(const Tensor& input, const Tensor& mat2);
 TERCEL_API const Tensor& mm_out(const Tensor& out, const Tensor& input, const Tensor& mat2);
 /** Batched matrix product: input [batch, n, k], mat2 [batch, k, m]. */
-TERCEL_OP_API(method, python, autocast_lower, layout_coo) Tensor bmm(const Tensor& input, const Tensor& mat2);
+TERCEL_OP_API(method, python, autocast_lower, layout_sparse) Tensor bmm(const Tensor& input, const Tensor& mat2);
 TERCEL_API const Tensor& bmm_out(const Tensor& out, const Tensor& input, const Tensor& mat2);
 /** Vector, matrix and batched products by NumPy's rules: a vector is a row (on the left) or a column (on the right). */
-TERCEL_OP_API(method, python, autocast_lower, layout_coo) Tensor matmul(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python, autocast_lower, layout_sparse) Tensor matmul(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** input [n, k] times vec [k]. */
-TERCEL_OP_API(method, python, layout_coo) Tensor mv(const Tensor& input, const Tensor& vec);
+TERCEL_OP_API(method, python, layout_sparse) Tensor mv(const Tensor& input, const Tensor& vec);
 TERCEL_API const Tensor& mv_out(const Tensor& out, const Tensor& input, const Tensor& vec);
 /** The inner product of two vectors; also for integers, which wrap. */
 TERCEL_OP_API(method, python) Tensor dot(const Tensor& input, const Tensor& tensor);
@@ -35,14 +35,14 @@ TERCEL_OP_API(method, python, out) Tensor ger(const Tensor& input, const Tensor&
 
 // beta * x + alpha * product, with x broadcast to the product's shape. With beta = 0 x is not read, even if NaN.
 /** The product is that of matrices. */
-TERCEL_OP_API(method, python, autocast_lower, keyword = beta, layout_coo)
+TERCEL_OP_API(method, python, autocast_lower, keyword = beta, layout_sparse)
 Tensor addmm(const Tensor& x, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_OP_API(method, python_method, keyword = beta)
 const Tensor& addmm_(const Tensor& x, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& addmm_out(const Tensor& out, const Tensor& x, const Tensor& mat1, const Tensor& mat2,
                                    Scalar beta = 1, Scalar alpha = 1);
 /** The product is that of a matrix and a vector. */
-TERCEL_OP_API(method, python, keyword = beta, layout_coo)
+TERCEL_OP_API(method, python, keyword = beta, layout_sparse)
 Tensor addmv(const Tensor& x, const Tensor& mat, const Tensor& vec, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_OP_API(method, python_method, keyword = beta)
 const Tensor& addmv_(const Tensor& x, const Tensor& mat, const Tensor& vec, Scalar beta = 1, Scalar alpha = 1);

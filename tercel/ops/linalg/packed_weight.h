@@ -12,7 +12,7 @@ namespace tercel {
  * which the products of the instruction set in use read it. Only linear() multiplies by it; it never changes and has no
  * gradient. RuntimeError for other dtypes or numbers of dimensions, or if the weight requires a gradient.
  */
-TERCEL_OP_API(python_method) Tensor to_mkldnn(const Tensor& x, std::optional<ScalarType> dtype = std::nullopt);
+TERCEL_OP_API(method, python_method) Tensor to_mkldnn(const Tensor& x, std::optional<ScalarType> dtype = std::nullopt);
 
 /** A strided copy of the weight [out, in] that to_mkldnn() packed: the same bits, on any instruction set. */
 TERCEL_API Tensor unpack_weight(const Tensor& x);

@@ -17,9 +17,9 @@ namespace tercel {
  * The sum; int64 for integers and bool, except uint64. 0 for no elements. If a dtype is given, elements are first
  * converted to it, and the result has it; the same holds for the following functions.
  */
-TERCEL_OP_API(method, layout_coo) Tensor sum(const Tensor& x);
+TERCEL_OP_API(method, layout_sparse) Tensor sum(const Tensor& x);
 TERCEL_API const Tensor& sum_out(const Tensor& out, const Tensor& x);
-TERCEL_OP_API(method, out, out_dtype, layout_coo)
+TERCEL_OP_API(method, out, out_dtype, layout_sparse)
 Tensor sum(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The sum, ignoring NaN. */
 TERCEL_OP_API(method, out, out_dtype)
@@ -69,8 +69,8 @@ MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bo
 /** The number of nonzero elements (including NaN), int64. */
 TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
 /** Whether any element is nonzero (NaN is); the result is bool, or uint8 for uint8. */
-TERCEL_OP_API(method, out, layout_coo) Tensor any(const Tensor& x);
-TERCEL_OP_API(method, out, layout_coo) Tensor any(const Tensor& x, IntSpan dim, bool keepdim = false);
+TERCEL_OP_API(method, out, layout_sparse) Tensor any(const Tensor& x);
+TERCEL_OP_API(method, out, layout_sparse) Tensor any(const Tensor& x, IntSpan dim, bool keepdim = false);
 /** Whether all elements are nonzero; the result is bool, or uint8 for uint8. */
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x);
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dim, bool keepdim = false);

@@ -10,8 +10,8 @@ namespace tercel {
  * the largest or smallest magnitude. Where the norm is not differentiable the gradient is 0; elements of equal largest
  * magnitude share it.
  */
-TERCEL_OP_API(method, out, layout_coo) Tensor norm(const Tensor& x, double p = 2);
-TERCEL_OP_API(method, out, layout_coo) Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim = false);
+TERCEL_OP_API(method, out, layout_sparse) Tensor norm(const Tensor& x, double p = 2);
+TERCEL_OP_API(method, out, layout_sparse) Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim = false);
 
 /**
  * Scales down each slice of x along `dim` whose p-norm exceeds maxnorm to that norm. RuntimeError unless p > 0, maxnorm

@@ -77,7 +77,7 @@ void check_sizes(const Tensor& compressed, const Tensor& plain, const Tensor& va
   const auto batch = static_cast<size_t>(compressed.dim() - 1), block = size_t{is_blocked(layout) ? 2u : 0u};
   const size_t dense = values.sizes().size() - batch - block - 1;
   TERCEL_CHECK(size.size() == batch + 2 + dense, RuntimeError,
-               "tensor dimensionality must be sum of batch, base, and dense dimensionalites (=", batch, " + 2 + ",
+               "tensor dimensionality must be sum of batch, base, and dense dimensionalities (=", batch, " + 2 + ",
                dense, ") but got ", size.size());
   for (const int64_t s : size)
     TERCEL_CHECK(s >= 0, RuntimeError, "sparse_compressed_tensor: expected sizes that are not negative but got ", size);

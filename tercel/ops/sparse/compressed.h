@@ -51,8 +51,9 @@ TERCEL_API Tensor row_indices(const Tensor& x);
  * x in a layout, from any other; x itself if it has it. Of a strided tensor the elements other than zero, the last
  * `dense_dim` dimensions being dense. `blocksize`: two sizes that divide rows and columns, for BSR and BSC only.
  */
-TERCEL_API Tensor to_sparse(const Tensor& x, Layout layout, IntSpan blocksize = {},
-                            std::optional<int64_t> dense_dim = std::nullopt);
+TERCEL_OP_API(method)
+Tensor to_sparse(const Tensor& x, Layout layout, IntSpan blocksize = {},
+                 std::optional<int64_t> dense_dim = std::nullopt);
 TERCEL_API Tensor to_sparse_csr(const Tensor& x, std::optional<int64_t> dense_dim = std::nullopt);
 TERCEL_API Tensor to_sparse_csc(const Tensor& x, std::optional<int64_t> dense_dim = std::nullopt);
 TERCEL_API Tensor to_sparse_bsr(const Tensor& x, IntSpan blocksize, std::optional<int64_t> dense_dim = std::nullopt);

@@ -146,8 +146,8 @@ Tensor of_strided(const Tensor& x, Layout layout, IntSpan blocksize, int64_t den
     std::vector<Tensor> batches;
     for (int64_t b = 0; b < x.size(0); ++b)
       batches.push_back(of_strided(select(x, 0, b), layout, blocksize, dense_dim));
-    TERCEL_CHECK(!batches.empty(), RuntimeError, "to_sparse(", to_string(layout),
-                 "): expected a tensor with at least one matrix but got sizes ", x.sizes());
+    TERCEL_CHECK(!batches.empty(), RuntimeError, "to_", to_string(layout),
+                 ": Expected product of batch dimensions to be non-zero.");
     return stack_batches(batches);
   }
   const Tensor rows =

@@ -53,8 +53,8 @@ bool same_pattern(const Tensor& a, const Tensor& b);
 CsrMatrix matrix_of(const Tensor& x);
 /** The reverse, of sizes [rows, columns, *dense sizes] of the tensor. */
 Tensor tensor_of(Layout layout, const CsrMatrix& a, IntSpan sizes);
-/** Offsets, indices and values of the batch at a position. Recorded. */
-Tensor batch_of(const Tensor& x, int64_t position);
+/** Offsets, indices and values at a position of a batch dimension. Recorded. */
+Tensor batch_of(const Tensor& x, int64_t position, int64_t dim = 0);
 /** Tensors of one layout, sizes and number of entries as a batch. Recorded. */
 Tensor stack_batches(Span<Tensor> batches);
 

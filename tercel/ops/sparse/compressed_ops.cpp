@@ -125,6 +125,9 @@ Tensor compressed_map_values(const char* op, const Tensor& x, FunctionRef<Tensor
 }
 
 Tensor compressed_add(const Tensor& a, const Tensor& b, Scalar alpha) {
+  TERCEL_CHECK(!is_sparse(a.layout()) || !is_sparse(b.layout()) || a.sizes() == b.sizes(), RuntimeError,
+               "add: Expected input tensors to have the same shape, but got tensor `self` with shape ", a.sizes(),
+               " and tensor `other` with shape ", b.sizes());
   check_same_sizes("add", a, b);
   // As in PyTorch, the sum with a strided tensor is strided, whichever is first.
   if (!is_sparse(a.layout())) return add(a, to_dense(b), alpha);
@@ -167,13 +170,15 @@ Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index) {
   TERCEL_CHECK(index >= -size && index < size, IndexError, "select(): index ", index,
                " out of range for tensor of size ", x.sizes(), " at dimension ", d);
   const int64_t i = index < 0 ? index + size : index;
-  if (d < batch) {
-    TERCEL_CHECK(d == 0, NotImplementedError, "select(): expected the first batch dimension of a tensor of layout ",
-                 to_string(x.layout()), " but got ", d);
-    return batch_of(x, i);
+  if (d < batch) return batch_of(x, i, d);
+  if (d >= batch + 2) {  // a dense dimension: values have nnz, and the sizes of blocks, in place of the matrix's two
+    DimVector sizes(x.sizes());
+    sizes.erase(sizes.begin() + d);
+    const Tensor chosen = select(compressed_values(x), d - 1 + (is_blocked(x.layout()) ? 2 : 0), i);
+    return compressed_of_values(x.layout(), parts.indices, parts.plain_indices, chosen, sizes);
   }
   TERCEL_CHECK(batch == 0, RuntimeError,
-               "select(): selecting rows or columns is not implemented for batched sparse compressed tensors.");
+               "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.");
   if (d != (by_rows(x.layout()) ? 0 : 1) || is_blocked(x.layout()) || d > 1)
     return sparse_select(compressed_to_coo(x), d, i);
   // A compressed row (column): its entries lie together.

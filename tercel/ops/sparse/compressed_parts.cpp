@@ -158,11 +158,13 @@ Tensor elements_at_pattern(const Tensor& x, const Tensor& pattern) {
   return stack(parts, 0);
 }
 
-Tensor batch_of(const Tensor& x, int64_t position) {
+Tensor batch_of(const Tensor& x, int64_t position, int64_t dim) {
   const SparseData& parts = *x.impl().sparse();
-  DimVector sizes(x.sizes().subspan(1, x.sizes().size() - 1));
-  return compressed_of_values(x.layout(), select(parts.indices, 0, position), select(parts.plain_indices, 0, position),
-                              select(compressed_values(x), 0, position), sizes);
+  DimVector sizes(x.sizes());
+  sizes.erase(sizes.begin() + dim);
+  return compressed_of_values(x.layout(), select(parts.indices, dim, position),
+                              select(parts.plain_indices, dim, position), select(compressed_values(x), dim, position),
+                              sizes);
 }
 
 Tensor stack_batches(Span<Tensor> batches) {

@@ -28,13 +28,13 @@ TERCEL_API DimVector infer_coo_size(const Tensor& indices, const Tensor& values)
 TERCEL_API Tensor sparse_coo_tensor(IntSpan size, TensorOptions options = {});
 
 /** Indices [sparse_dim, nnz] of a coalesced tensor; RuntimeError for another one. */
-TERCEL_OP_API(python_method, cheap, layout_coo) Tensor indices(const Tensor& x);
+TERCEL_OP_API(python_method, cheap, layout_sparse) Tensor indices(const Tensor& x);
 /** Values [nnz, *dense sizes] of a coalesced tensor; RuntimeError for another one. */
-TERCEL_OP_API(python_method, cheap, layout_coo) Tensor values(const Tensor& x);
+TERCEL_OP_API(python_method, cheap, layout_sparse) Tensor values(const Tensor& x);
 /** The indices as they are; not a part of the graph. */
-TERCEL_OP_API(python_method, cheap, layout_coo) Tensor _indices(const Tensor& x);
+TERCEL_OP_API(python_method, cheap, layout_sparse) Tensor _indices(const Tensor& x);
 /** The values as they are; not a part of the graph. */
-TERCEL_OP_API(python_method, cheap, layout_coo) Tensor _values(const Tensor& x);
+TERCEL_OP_API(python_method, cheap, layout_sparse) Tensor _values(const Tensor& x);
 /** The number of entries, duplicates included. */
 TERCEL_API int64_t _nnz(const Tensor& x);
 /** The number of sparse dimensions; 0 for a strided tensor. */
@@ -51,21 +51,21 @@ TERCEL_API const Tensor& _coalesced_(const Tensor& x, bool coalesced);
  * in the order of their positions (16-bit floats in float32), so the result does not depend on the number of threads.
  * IndexError for an index outside the sizes.
  */
-TERCEL_OP_API(python_method, layout_coo) Tensor coalesce(const Tensor& x);
+TERCEL_OP_API(method, python_method, layout_sparse) Tensor coalesce(const Tensor& x);
 
 /**
  * Strided, in x's dtype; a strided x itself. Its gradient has x's pattern, or is dense if `masked_grad` is false.
  * RuntimeError for another dtype.
  */
-TERCEL_OP_API(python_method, layout_coo)
+TERCEL_OP_API(method, python_method, layout_sparse)
 Tensor to_dense(const Tensor& x, std::optional<ScalarType> dtype = std::nullopt, bool masked_grad = true);
 /** The elements other than zero of a strided tensor, coalesced; NaN is kept. A COO tensor itself. */
-TERCEL_API Tensor to_sparse(const Tensor& x);
+TERCEL_OP_API(method) Tensor to_sparse(const Tensor& x);
 /** The first `sparse_dim` dimensions are sparse: entries are the slices with an element other than zero. */
-TERCEL_API Tensor to_sparse(const Tensor& x, int64_t sparse_dim);
+TERCEL_OP_API(method) Tensor to_sparse(const Tensor& x, int64_t sparse_dim);
 
 /** x's elements at the entries of `mask`, a COO tensor of x's sizes; x is strided or COO. */
-TERCEL_OP_API(python_method, layout_coo) Tensor sparse_mask(const Tensor& x, const Tensor& mask);
+TERCEL_OP_API(method, python_method, layout_sparse) Tensor sparse_mask(const Tensor& x, const Tensor& mask);
 
 /**
  * Changes sizes and numbers of dimensions in place. RuntimeError if a tensor with entries would change the number of

@@ -1,5 +1,9 @@
 #include "tercel/ops/common/copy.h"
+
+#include <string_view>
+
 #include "tercel/autograd/record.h"
+#include "tercel/ops/common/out.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/sparse/compressed_impl.h"
 #include "tercel/ops/sparse/coo.h"
@@ -12,6 +16,7 @@ using sparse_ops::check_unrecorded;
 using sparse_ops::compressed_of_values;
 using sparse_ops::compressed_values;
 using sparse_ops::empty_coo;
+using sparse_ops::layout_word;
 using sparse_ops::make_compressed;
 using sparse_ops::make_coo;
 using sparse_ops::parts_of;
@@ -26,6 +31,7 @@ Tensor sparse_clone(const Tensor& x) {
   }
   const SparseData& parts = parts_of("clone", x);
   Tensor out = make_coo(clone(parts.indices), clone(parts.values), x.sizes(), parts.coalesced);
+  _coalesced_(out, parts.coalesced);
   if (should_record(x)) record("CloneBackward0", out, {x}, [](BackwardCall& call) { call.set(0, call.take()); });
   return out;
 }
@@ -45,15 +51,25 @@ Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy) {
 
 namespace {
 
-/** Of a tensor of the same layout, sizes and number of entries: its indices too. */
+/** Of a tensor of the same layout, sizes, block sizes and number of entries: its indices too. */
 const Tensor& compressed_copy_(const Tensor& x, const Tensor& source) {
-  TERCEL_CHECK(x.layout() == source.layout() && x.sizes() == source.sizes(), RuntimeError,
-               "copy_: copy of sparse compressed tensors having different layouts or sizes is not supported: self is ",
-               describe(x), " of layout ", to_string(x.layout()), ", src ", describe(source), " of layout ",
-               to_string(source.layout()));
+  TERCEL_CHECK(x.layout() == source.layout(), RuntimeError,
+               "copy of sparse compressed tensors having different layouts is not supported. self layout is ",
+               layout_word(x.layout()), " and src layout is ", layout_word(source.layout()));
+  TERCEL_CHECK(_nnz(x) == _nnz(source), RuntimeError,
+               "copy of sparse compressed tensors: only sparse compressed tensors with the same number of specified "
+               "elements are supported.");
+  TERCEL_CHECK(x.dim() == source.dim(), RuntimeError,
+               "expected self and src to have the same number of dimensions, got ", x.dim(), " and ", source.dim());
+  for (size_t d = x.sizes().size(); d-- > 0;)
+    TERCEL_CHECK(x.sizes()[d] == source.sizes()[d], RuntimeError,
+                 "expected shapes of self and src to match along dimension ", d, ", got ", x.sizes()[d], " and ",
+                 source.sizes()[d]);
   const SparseData& parts = *source.impl().sparse();
-  TERCEL_CHECK(x.impl().sparse()->values.sizes() == parts.values.sizes(), RuntimeError,
-               "copy_: only sparse compressed tensors with the same number of specified elements are supported.");
+  TERCEL_CHECK(
+      x.impl().sparse()->values.sizes() == parts.values.sizes(), RuntimeError,
+      "copy of sparse compressed tensors having different block sizes is not supported. The values of self are ",
+      x.impl().sparse()->values.sizes(), ", those of src ", parts.values.sizes());
   check_unrecorded("copy_", x, should_record(x, source));
   if (!x.is_same(source))
     replace_parts(x, make_compressed(x.layout(), clone(parts.indices), clone(parts.plain_indices),
@@ -66,12 +82,15 @@ const Tensor& compressed_copy_(const Tensor& x, const Tensor& source) {
 const Tensor& sparse_copy_(const Tensor& x, const Tensor& source) {
   check_defined("copy_", x, "self");
   check_defined("copy_", source, "src");
+  if (has_compressed(x, source)) return compressed_copy_(x, source);
   TERCEL_CHECK(is_sparse(x.layout()) && is_sparse(source.layout()), RuntimeError,
                "copy_() between dense and sparse Tensors is not implemented! Found self layout = ",
                to_string(x.layout()), " and src layout = ", to_string(source.layout()));
-  if (has_compressed(x, source)) return compressed_copy_(x, source);
   const SparseData& parts = parts_of("copy_", source);
-  parts_of("copy_", x);
+  const SparseData& before = parts_of("copy_", x);
+  TERCEL_CHECK(x.sizes() == source.sizes() || before.values.size(0) == 0, RuntimeError,
+               "copy_: expected the sizes of a sparse tensor with entries, ", x.sizes(), ", but src has ",
+               source.sizes());
   check_unrecorded("copy_", x, should_record(x, source));
   if (x.is_same(source)) return x;
   replace_parts(x, make_coo(clone(parts.indices), to(parts.values, x.dtype(), true), source.sizes(), parts.coalesced));
@@ -90,16 +109,36 @@ const Tensor& sparse_zero_(const Tensor& x) {
   return x;
 }
 
-Tensor sparse_empty_like(const Tensor& x, TensorOptions options) {
+Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options, MemoryFormat format) {
+  if (options.layout == Layout::Strided) {
+    const MemoryFormat wanted = format == MemoryFormat::Preserve ? MemoryFormat::Contiguous : format;
+    const Tensor out = empty(x.sizes(), options, wanted);
+    if (std::string_view(op) == "zeros_like") zero_(out);
+    return out;
+  }
+  TERCEL_CHECK(format == MemoryFormat::Preserve, RuntimeError,
+               "memory format option is only supported by strided tensors");
+  TERCEL_CHECK(options.layout == x.layout() || !is_compressed(x.layout()) || !is_compressed(options.layout),
+               RuntimeError, "empty_like with different sparse layout is not supported (self is ",
+               layout_word(x.layout()), " and you requested ", layout_word(options.layout), ")");
   if (is_compressed(x.layout()) && options.layout == x.layout()) {
     const SparseData& of = *x.impl().sparse();
     return make_compressed(x.layout(), clone(of.indices), clone(of.plain_indices),
                            empty(of.values.sizes(), TensorOptions(options.dtype, options.device)), x.sizes());
   }
-  const SparseData& parts = parts_of("empty_like", x);
-  TERCEL_CHECK(options.layout == Layout::SparseCoo, NotImplementedError, "empty_like: a tensor of layout ",
+  const SparseData& parts = parts_of(op, x);
+  TERCEL_CHECK(options.layout == Layout::SparseCoo, NotImplementedError, op, ": a tensor of layout ",
                to_string(options.layout), " cannot be created this way");
   return empty_coo(x.sizes(), options.dtype, options.device, parts.sparse_dim);
+}
+
+const Tensor& sparse_put_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_defined(op, out, "out");
+  check_out_gradients(op, result);
+  check_out_gradients(op, out);
+  TERCEL_CHECK(out.layout() == result.layout(), RuntimeError, op, ": expected an out= tensor of layout ",
+               to_string(result.layout()), " but got ", to_string(out.layout()));
+  return out.is_same(result) ? out : sparse_assign_(op, out, result);
 }
 
 }  // namespace tercel

@@ -10,6 +10,7 @@
 #include "tercel/ops/sparse/csr_impl.h"
 #include "tercel/ops/sparse/entry_sort_impl.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/util/function_ref.h"
 
 namespace tercel::sparse_ops {
 
@@ -120,10 +121,27 @@ void offsets_of_rows(const int64_t* rows, int64_t step, int64_t n, int64_t num_r
   start_rows(offsets, n == 0 ? -1 : rows[(n - 1) * step], num_rows, n);
 }
 
-/** Writes unique entries and the sums of their values; `add(first, stop, out position)` adds the values of a run. */
-template <class I, class Key, class Payload, class Add>
+/** add(first, stop, position, out) writes the sums of the values of sorted entries, one for each key, from a position.
+ */
+template <class Key, class Payload>
+using AddValues =
+    FunctionRef<void(const Entry<Key, Payload>* first, const Entry<Key, Payload>* stop, int64_t at, const Tensor& out)>;
+
+/** Calls f(first, stop) for each run of entries of one key. */
+template <class E, class F>
+void for_runs(const E* first, const E* stop, F&& f) {
+  while (first != stop) {
+    const E* next = first + 1;
+    while (next != stop && next->key == first->key) ++next;
+    f(first, next);
+    first = next;
+  }
+}
+
+/** Writes unique entries and the sums of their values. */
+template <class I, class Key, class Payload>
 CsrMatrix unique_entries(const EntryBuckets<Key, Payload>& sorted, int64_t num_rows, int64_t num_columns,
-                         int column_bits, ScalarType index_dtype, const Tensor& like, Add&& add) {
+                         int column_bits, ScalarType index_dtype, const Tensor& like, AddValues<Key, Payload> add) {
   const int64_t buckets = sorted.buckets();
   const auto* entries = sorted.entries();
   const auto row_of = [column_bits](uint64_t key) {
@@ -157,58 +175,73 @@ CsrMatrix unique_entries(const EntryBuckets<Key, Payload>& sorted, int64_t num_r
   parallel_for(0, buckets, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       int64_t at = firsts[static_cast<size_t>(b)], last = last_rows[static_cast<size_t>(b)];
-      for (int64_t i = sorted.begin(b); i < sorted.begin(b + 1); ++at) {
-        int64_t stop = i + 1;
-        while (stop < sorted.begin(b + 1) && entries[stop].key == entries[i].key) ++stop;
-        const uint64_t key = sorted.key(b, entries[i]);
+      const auto *first = entries + sorted.begin(b), *stop = entries + sorted.begin(b + 1);
+      // Values by themselves, while the bucket is in the cache: this function then depends on no dtype.
+      add(first, stop, at, out.values);
+      for_runs(first, stop, [&](const auto* run, const auto*) {
+        const uint64_t key = sorted.key(b, *run);
         const int64_t row = row_of(key);
         if (row != last) start_rows(offsets, last, row, at);
         last = row;
-        columns[at] = static_cast<I>(key & column_mask);
-        add(entries + i, entries + stop, at, out.values);
-        i = stop;
-      }
+        columns[at++] = static_cast<I>(key & column_mask);
+      });
     }
   });
   start_rows(offsets, last_rows.back(), num_rows, nnz);
   return out;
 }
 
+/** Entries of a source in order, unique; compiled for each type of keys and payloads, not of values. */
+template <class Key, class Payload, bool Position>
+[[gnu::noinline]] CsrMatrix sorted_and_unique(const EntrySource<Payload, Position>& source, int bits, int64_t num_rows,
+                                              int64_t num_columns, ScalarType index_dtype, const Tensor& values,
+                                              AddValues<Key, Payload> add) {
+  const auto sorted = sort_entries<Key, Payload>(source, source.n, 0, bits);
+  return with_index(index_dtype, [&]<class I> {
+    return unique_entries<I>(sorted, num_rows, num_columns, source.column_bits, index_dtype, values, add);
+  });
+}
+
+/** The type as which values of T are added: signed integers wrap as unsigned ones do. */
+template <class T>
+struct Summand {
+  using type = T;
+};
+template <class T>
+requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) struct Summand<T> {
+  using type = std::make_unsigned_t<T>;
+};
+
 /** Adds values that are payloads. */
-template <class T, class Payload>
-struct AddPayloads {
-  template <class E>
-  void operator()(const E* first, const E* stop, int64_t at, const Tensor& out) const {
-    T* to = static_cast<T*>(out.data_ptr()) + at;
+template <class T, class E>
+void add_payloads(const E* first, const E* stop, int64_t at, const Tensor& out) {
+  T* to = static_cast<T*>(out.data_ptr()) + at;
+  for_runs(first, stop, [&](const E* run, const E* end) {
     T sum;
-    std::memcpy(&sum, &first->payload, sizeof(T));
-    for (++first; first != stop; ++first) {
+    std::memcpy(&sum, &run->payload, sizeof(T));
+    for (++run; run != end; ++run) {
       T value;
-      std::memcpy(&value, &first->payload, sizeof(T));
+      std::memcpy(&value, &run->payload, sizeof(T));
       sum = sum_of(sum, value);
     }
-    *to = sum;
-  }
-};
+    *to++ = sum;
+  });
+}
 
 /** Adds rows of values [n, row] at positions that are payloads. */
-template <class T>
-struct AddRows {
-  const T* values;
-  int64_t row;
-
-  template <class E>
-  void operator()(const E* first, const E* stop, int64_t at, const Tensor& out) const {
-    using Sum = SumType<T>;
-    T* to = static_cast<T*>(out.data_ptr()) + at * row;
+template <class T, class E>
+void add_rows(const T* values, int64_t row, const E* first, const E* stop, int64_t at, const Tensor& out) {
+  using Sum = SumType<T>;
+  T* to = static_cast<T*>(out.data_ptr()) + at * row;
+  for_runs(first, stop, [&](const E* run, const E* end) {
     for (int64_t k = 0; k < row; ++k) {
-      const E* e = first;
+      const E* e = run;
       Sum sum = static_cast<Sum>(values[static_cast<int64_t>(e->payload) * row + k]);
-      for (++e; e != stop; ++e) sum = sum_of(sum, static_cast<Sum>(values[static_cast<int64_t>(e->payload) * row + k]));
-      to[k] = static_cast<T>(sum);
+      for (++e; e != end; ++e) sum = sum_of(sum, static_cast<Sum>(values[static_cast<int64_t>(e->payload) * row + k]));
+      *to++ = static_cast<T>(sum);
     }
-  }
-};
+  });
+}
 
 }  // namespace
 
@@ -233,21 +266,23 @@ CsrMatrix csr_of_entries(const char* op, const Tensor& rows, const Tensor& colum
   const int column_bits = bits_below(order.last_column + 1), bits = column_bits + bits_below(order.last_row + 1);
   TERCEL_CHECK(bits <= 64, RuntimeError, op, ": sizes [", num_rows, ", ", num_columns, "] are too large to be sorted");
   const int64_t width = n == 0 ? 0 : values.numel() / n;
-  return with_key_type(n, 0, bits, [&]<class Key> {
-    return with_index(index_dtype, [&]<class I> {
-      return visit_all_types(op, values.dtype(), [&]<class T>() -> CsrMatrix {
-        const auto finish = [&]<class Payload, bool Position>(auto&& add) {
-          const EntrySource<Payload, Position> source{
-              row, column, row_step, column_step, static_cast<const Payload*>(values.data_ptr()), n, column_bits};
-          return unique_entries<I>(sort_entries<Key, Payload>(source, n, 0, bits), num_rows, num_columns, column_bits,
-                                   index_dtype, values, add);
-        };
-        if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
-          using Payload = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-          if (width == 1) return finish.template operator()<Payload, false>(AddPayloads<T, Payload>{});
-        }
-        return finish.template operator()<uint32_t, true>(AddRows<T>{static_cast<const T*>(values.data_ptr()), width});
-      });
+  return visit_all_types(op, values.dtype(), [&]<class Given>() -> CsrMatrix {
+    using T = typename Summand<Given>::type;
+    return with_key_type(n, 0, bits, [&]<class Key> {
+      const auto finish = [&]<class Payload, bool Position>(auto&& add) {
+        const EntrySource<Payload, Position> source{
+            row, column, row_step, column_step, static_cast<const Payload*>(values.data_ptr()), n, column_bits};
+        return sorted_and_unique<Key, Payload, Position>(source, bits, num_rows, num_columns, index_dtype, values, add);
+      };
+      if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+        using Payload = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+        if (width == 1) return finish.template operator()<Payload, false>(add_payloads<T, Entry<Key, Payload>>);
+      }
+      const T* from = static_cast<const T*>(values.data_ptr());
+      return finish.template operator()<uint32_t, true>(
+          [from, width](const auto* first, const auto* stop, int64_t at, const Tensor& out) {
+            add_rows(from, width, first, stop, at, out);
+          });
     });
   });
 }

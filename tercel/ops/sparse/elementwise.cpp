@@ -51,14 +51,6 @@ void check_result_dtype(const Tensor& x, const Tensor& result) {
                " can't be cast to the desired output type ", scalar_type_word(x.dtype()));
 }
 
-/** x = result, which has x's sizes. */
-const Tensor& assign(const char* op, const Tensor& x, const Tensor& result) {
-  check_unrecorded(op, x, should_record(x) || result.requires_grad());
-  check_result_dtype(x, result);
-  replace_parts(x, to(result, x.dtype(), false));
-  return x;
-}
-
 /** The int64 positions as a tensor. */
 Tensor positions_of(const std::vector<int64_t>& positions) {
   const Tensor out = empty({static_cast<int64_t>(positions.size())}, kInt64);
@@ -225,6 +217,13 @@ std::pair<Tensor, Tensor> aligned(const char* op, const Tensor& a, const Tensor&
 
 }  // namespace
 
+const Tensor& sparse_assign_(const char* op, const Tensor& x, const Tensor& result) {
+  check_unrecorded(op, x, should_record(x) || result.requires_grad());
+  check_result_dtype(x, result);
+  replace_parts(x, to(result, x.dtype(), false));
+  return x;
+}
+
 Tensor sparse_map_values(const char* op, const Tensor& given, FunctionRef<Tensor(const Tensor&)> f) {
   if (!is_compressed(given.layout())) parts_of(op, given);
   {
@@ -239,7 +238,7 @@ Tensor sparse_map_values(const char* op, const Tensor& given, FunctionRef<Tensor
 }
 
 const Tensor& sparse_map_values_(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor&)> f) {
-  return assign(op, x, sparse_map_values(op, x, f));
+  return sparse_assign_(op, x, sparse_map_values(op, x, f));
 }
 
 Tensor sparse_neg(const Tensor& x) {
@@ -280,7 +279,7 @@ Tensor sparse_add(const Tensor& a, const Tensor& b, Scalar alpha) {
 
 const Tensor& sparse_add_(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
   check_defined(op, a, "self");
-  if (is_sparse(a.layout())) return assign(op, a, add(a, b, alpha));
+  if (is_sparse(a.layout())) return sparse_assign_(op, a, add(a, b, alpha));
   check_strided(op, a);
   if (is_compressed(b.layout())) return copy_(a, compressed_add(a, b, alpha));
   check_dense_sum(a, b);
@@ -325,12 +324,12 @@ Tensor sparse_mul(const Tensor& a, const Tensor& b) {
   return intersection(x, y);
 }
 
-const Tensor& sparse_mul_(const Tensor& a, Scalar b) { return assign("mul_", a, mul(a, b)); }
+const Tensor& sparse_mul_(const Tensor& a, Scalar b) { return sparse_assign_("mul_", a, mul(a, b)); }
 const Tensor& sparse_mul_(const Tensor& a, const Tensor& b) {
   const Tensor product = mul(a, b);
   TERCEL_CHECK(product.sizes() == a.sizes(), RuntimeError, "mul_: output with shape ", a.sizes(),
                " doesn't match the broadcast shape ", product.sizes());
-  return is_sparse(a.layout()) ? assign("mul_", a, product) : copy_(a, to_dense(product));
+  return is_sparse(a.layout()) ? sparse_assign_("mul_", a, product) : copy_(a, to_dense(product));
 }
 
 Tensor sparse_div(const Tensor& a, Scalar b) {
@@ -351,10 +350,10 @@ Tensor sparse_div(const Tensor& a, const Tensor& b) {
   return by_number("div", a, [&](const Tensor& v) { return div(v, b); });
 }
 
-const Tensor& sparse_div_(const Tensor& a, Scalar b) { return assign("div_", a, div(a, b)); }
+const Tensor& sparse_div_(const Tensor& a, Scalar b) { return sparse_assign_("div_", a, div(a, b)); }
 const Tensor& sparse_div_(const Tensor& a, const Tensor& b) {
   if (!is_number(b)) refuse_divisor(b);
-  return assign("div_", a, div(a, b));
+  return sparse_assign_("div_", a, div(a, b));
 }
 
 bool sparse_equal(const Tensor& a, const Tensor& b) {

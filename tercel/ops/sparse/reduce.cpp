@@ -38,6 +38,10 @@ Dims dims_of(const Tensor& x, IntSpan dims) {
 
 /** The sum of a COO tensor, recorded through its values. */
 Tensor sum_of(const Tensor& given, const Dims& summed, ScalarType dtype) {
+  // Dense dimensions, then entries: rounded to 16 bits once, not after each.
+  if (const ScalarType result = dtype == ScalarType::Undefined ? given.dtype() : dtype;
+      result == kFloat16 || result == kBFloat16)
+    return to(sum_of(to(given, kFloat32), summed, kFloat32), result);
   const Tensor x = for_values(given);
   const SparseData& parts = parts_of("sum", x);
   const auto n = static_cast<size_t>(parts.sparse_dim);

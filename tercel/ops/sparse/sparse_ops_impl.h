@@ -30,7 +30,11 @@ const Tensor& sparse_copy_(const Tensor& x, const Tensor& source);
 const Tensor& sparse_zero_(const Tensor& x);
 /** Of a CSR matrix: more rows are empty, those behind the last one go with their entries. */
 const Tensor& sparse_resize_(const Tensor& x, IntSpan sizes);
-Tensor sparse_empty_like(const Tensor& x, TensorOptions options);
+Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options, MemoryFormat format);
+/** Replaces what a sparse `out` holds by a result of the same layout; Note [Out variants]. */
+const Tensor& sparse_put_out(const char* op, const Tensor& out, const Tensor& result);
+/** x = result, which has x's sizes and layout. RuntimeError if its dtype cannot be cast to x's. */
+const Tensor& sparse_assign_(const char* op, const Tensor& x, const Tensor& result);
 
 // elementwise
 /** f applied to the values; NotImplementedError unless f(0) is 0. */

@@ -244,6 +244,7 @@ void special::op::Heaviside::check(const OperandRef& a, const OperandRef& b) {
   const Tensor& name##_(const Tensor& x) { return unary_inplace(kUnaryInfo<special::op::F>, x); } \
   const Tensor& name##_out(const Tensor& out, const Tensor& x) {                                  \
     const OperandRef inputs[] = {x};                                                              \
+    if (has_sparse(x, out)) return put_out(kUnaryInfo<special::op::F>.rule.op, out, name(x));     \
     return special_out(kUnaryInfo<special::op::F>, out, inputs);                                  \
   }
 TERCEL_SPECIAL_UNARY_OPS(TERCEL_DEFINE_UNARY)

@@ -6,14 +6,14 @@
 namespace tercel {
 
 /** Swaps two dimensions. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 /** Aliases of transpose(). */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1);
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1);
 /** The transpose of a matrix; a scalar or vector is returned unchanged. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor t(const Tensor& x);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor t(const Tensor& x);
 /** Reorders the dimensions. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor permute(const Tensor& x, IntSpan dims);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor permute(const Tensor& x, IntSpan dims);
 /** Moves dimensions `source` to positions `destination`; the others keep their order. */
 TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination);
 TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, int64_t source, int64_t destination);

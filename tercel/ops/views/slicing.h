@@ -8,13 +8,13 @@
 namespace tercel {
 
 /** Elements start to start + length - 1 of a dimension. */
-TERCEL_OP_API(method, python, cheap, layout_coo)
+TERCEL_OP_API(method, python, cheap, layout_sparse)
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 /** The same with a 0-dimensional integer tensor as start. */
-TERCEL_OP_API(method, python, cheap, layout_coo)
+TERCEL_OP_API(method, python, cheap, layout_sparse)
 Tensor narrow(const Tensor& x, int64_t dim, const Tensor& start, int64_t length);
 /** Selects one index of a dimension, which is dropped. IndexError if it is out of range. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor select(const Tensor& x, int64_t dim, int64_t index);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor select(const Tensor& x, int64_t dim, int64_t index);
 /**
  * Every step-th element of a dimension from start to before end, with Python's clamping of negative and large bounds. A
  * negative step goes backwards and gives the view a negative stride; start = INT64_MAX is then the last element, and
@@ -55,6 +55,6 @@ TERCEL_OP_API(method, python, cheap) std::vector<Tensor> vsplit(const Tensor& x,
 TERCEL_OP_API(method, python, cheap) std::vector<Tensor> dsplit(const Tensor& x, int64_t sections);
 TERCEL_OP_API(method, python, cheap) std::vector<Tensor> dsplit(const Tensor& x, IntSpan indices);
 /** select() of every index of a dimension. */
-TERCEL_OP_API(method, python, cheap, layout_coo) std::vector<Tensor> unbind(const Tensor& x, int64_t dim = 0);
+TERCEL_OP_API(method, python, cheap, layout_sparse) std::vector<Tensor> unbind(const Tensor& x, int64_t dim = 0);
 
 }  // namespace tercel

@@ -9,7 +9,9 @@ namespace tercel {
 
 namespace {
 
-Tensor copied(const Tensor& view) { return clone(view, MemoryFormat::Contiguous); }
+Tensor copied(const Tensor& view) {
+  return clone(view, view.layout() == Layout::Strided ? MemoryFormat::Contiguous : MemoryFormat::Preserve);
+}
 
 }  // namespace
 

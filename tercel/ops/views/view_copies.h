@@ -18,10 +18,10 @@ TERCEL_OP_API(python, out) Tensor detach_copy(const Tensor& x);  ///< not differ
 TERCEL_OP_API(python, out)
 Tensor diagonal_copy(const Tensor& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 TERCEL_OP_API(out) Tensor expand_copy(const Tensor& x, IntSpan sizes);
-TERCEL_OP_API(method, python, out, layout_coo)
+TERCEL_OP_API(method, python, out, layout_sparse)
 Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 TERCEL_OP_API(python, out) Tensor permute_copy(const Tensor& x, IntSpan dims);
-TERCEL_OP_API(python, out) Tensor select_copy(const Tensor& x, int64_t dim, int64_t index);
+TERCEL_OP_API(python, out, layout_sparse) Tensor select_copy(const Tensor& x, int64_t dim, int64_t index);
 TERCEL_OP_API(out)
 Tensor slice_copy(const Tensor& x, int64_t dim = 0, int64_t start = 0, int64_t end = INT64_MAX, int64_t step = 1);
 TERCEL_OP_API(python, out) Tensor squeeze_copy(const Tensor& x);

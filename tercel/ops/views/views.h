@@ -44,14 +44,14 @@ TERCEL_OP_API(method, python, cheap) Tensor unflatten(const Tensor& x, int64_t d
 TERCEL_OP_API(method, python) Tensor ravel(const Tensor& x);
 
 /** Removes all dimensions of size 1. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor squeeze(const Tensor& x);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor squeeze(const Tensor& x);
 /** Removes a dimension if its size is 1. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor squeeze(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor squeeze(const Tensor& x, int64_t dim);
 /** Removes those of the given dimensions whose size is 1; RuntimeError for duplicates. */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor squeeze(const Tensor& x, IntSpan dim);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor squeeze(const Tensor& x, IntSpan dim);
 inline Tensor squeeze(const Tensor& x, std::initializer_list<int64_t> dims) { return squeeze(x, IntSpan(dims)); }
 /** Inserts a dimension of size 1 before `dim` (-1: at the end). */
-TERCEL_OP_API(method, python, cheap, layout_coo) Tensor unsqueeze(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor unsqueeze(const Tensor& x, int64_t dim);
 
 /** Expands dimensions of size 1, and new leading ones, with stride 0; -1 keeps a size. */
 TERCEL_OP_API(method) Tensor expand(const Tensor& x, IntSpan sizes);

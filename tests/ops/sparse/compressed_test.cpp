@@ -25,6 +25,12 @@ Tensor in_layout(const Tensor& x, Layout layout) {
   return to_sparse(x, layout, blocked ? IntSpan(block) : IntSpan());
 }
 
+TEST(Compressed, ScalesTheSecondOperand) {
+  const Tensor dense = make({2, 2}, kFloat64, {1, 2, 3, 4}), x = to_sparse_csr(make({2, 2}, kFloat64, {0, 5, 0, 0}));
+  EXPECT_EQ(values_of(add(x, dense, 10)), (std::vector<double>{10, 25, 30, 40}));
+  EXPECT_EQ(values_of(add(dense, x, 10)), (std::vector<double>{1, 52, 3, 4}));
+}
+
 TEST(Compressed, PartsAreShared) {
   const Tensor offsets = make({3}, kInt32, {0, 2, 3}), columns = make({3}, kInt32, {0, 1, 1});
   const Tensor values = make({3}, kFloat32, {1, 2, 3});

@@ -37,6 +37,26 @@ TEST(SparseCoo, PartsAndProperties) {
   EXPECT_EQ(dense_dim(ones({2, 3})), 2);
 }
 
+TEST(SparseCoo, Methods) {
+  const Tensor x = uncoalesced(), dense = x.to_dense();
+  EXPECT_EQ(values_of(dense), (V{3, 9, 0}));
+  EXPECT_TRUE(is_coalesced(x.coalesce()));
+  EXPECT_EQ(_nnz(dense.to_sparse()), 2);
+  EXPECT_EQ(matrix().to_dense().to_sparse(Layout::SparseCsc).layout(), Layout::SparseCsc);
+  EXPECT_EQ(dense_dim(matrix().to_dense().to_sparse(1)), 1);
+  EXPECT_EQ(values_of(_values(ones({3}, kFloat64).sparse_mask(x.coalesce()))), (V{1, 1}));
+}
+
+TEST(SparseCoo, OutTensorsTakeResultsOn) {
+  const Tensor out = sparse_coo_tensor({7}, kFloat64), x = uncoalesced();
+  EXPECT_TRUE(sin_out(out, x).is_same(out));
+  EXPECT_EQ(dense_values(out), values_of(sin(x.to_dense())));
+  const Tensor strided = zeros({3}, kFloat64), integers = sparse_coo_tensor({3}, kInt64);
+  EXPECT_THROW(sin_out(strided, x), RuntimeError);
+  EXPECT_THROW(sin_out(integers, x), RuntimeError);
+  EXPECT_THROW(sin_out(out, ones({3}, kFloat64)), RuntimeError);
+}
+
 TEST(SparseCoo, SharesItsParts) {
   const Tensor indices = tensor({{0, 2}}), values = tensor({1.0, 2.0});
   const Tensor x = sparse_coo_tensor(indices, values, {3});
