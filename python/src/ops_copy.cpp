@@ -153,7 +153,7 @@ Span<Entry> copy_ops() {
       TERCEL_CAST_ENTRY(cfloat, kComplex64),
       TERCEL_CAST_ENTRY(cdouble, kComplex128),
       entry(
-          "item(Tensor input)", [](const Tensor& x) { return the_item(x); }, kAskMethod,
+          "item(Tensor input)", [](const Tensor& x) { return the_item(x); }, kAskMethod | kAnyLayout,
           "The value of a tensor of one element, as a Python number."),
       entry(
           "tolist(Tensor input)", [](const Tensor& x) -> PyObject* { return to_list(x); }, kAskMethod),
@@ -275,7 +275,7 @@ Span<Entry> copy_ops() {
           [](const Tensor& x, const DimVector& size, std::optional<MemoryFormat> f) -> Tensor {
             return f ? resize_(x, size, *f) : resize_(x, size);
           },
-          kAskMethod),
+          kAskMethod | kAnyLayout),
       entry(
           "resize_as_(Tensor input, Tensor the_template, *, memory_format memory_format=None)",
           [](const Tensor& x, const Tensor& other, std::optional<MemoryFormat> f) -> Tensor {

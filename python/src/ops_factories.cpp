@@ -142,6 +142,8 @@ Span<Entry> factories_ops() {
               fill_(values(out.detach()), 1);
               return out;
             }
+            if (x.layout() == Layout::SparseCoo && o.resolve(x).layout == x.layout())
+              refuse_layout("ones_like", x.layout());
             return ones_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve));
           },
           kFunction | kCoo),

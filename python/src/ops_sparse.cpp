@@ -37,7 +37,7 @@ Span<Entry> sparse_ops() {
              std::optional<bool> check, std::optional<bool> coalesced) {
             return sparse_coo_tensor(indices, values, size ? *size : infer_coo_size(indices, values), check, coalesced);
           },
-          kFunction, "sparse_coo_tensor() of tensors."),
+          kFunction | kAnyLayout, "sparse_coo_tensor() of tensors."),
       entry(
           "is_coalesced(Tensor input)", [](const Tensor& x) { return is_coalesced(x); }, kAsk,
           "Whether the entries are known to be unique and in row-major order."),
@@ -73,6 +73,12 @@ Span<Entry> sparse_ops() {
              std::optional<int64_t> dense_dim) { return in_layout(x, layout, blocksize, dense_dim); },
           kMethod | kAnyLayout, "The elements other than zero, in a sparse layout, by default COO."),
       entry(
+          "to_sparse(Tensor input, *, int blocksize, layout layout=None, int? dense_dim=None)",
+          [](const Tensor& x, int64_t side, PyObject* layout, std::optional<int64_t> dense_dim) {
+            return in_layout(x, layout, DimVector{side, side}, dense_dim);
+          },
+          kMethod | kAnyLayout),
+      entry(
           "_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[]? size, "
           "layout "
           "layout, bool? check_invariants=None)",
@@ -82,7 +88,7 @@ Span<Entry> sparse_ops() {
             return size ? sparse_compressed_tensor(compressed, plain, values, *size, wanted, check)
                         : sparse_compressed_tensor(compressed, plain, values, wanted, check);
           },
-          kFunction, "sparse_compressed_tensor() of tensors."),
+          kFunction | kAnyLayout, "sparse_compressed_tensor() of tensors."),
       entry(
           "crow_indices(Tensor input)", [](const Tensor& x) { return crow_indices(x); }, kAsk,
           "Offsets of rows [*batch, rows + 1] of a CSR or BSR tensor; RuntimeError for another one."),
@@ -113,11 +119,23 @@ Span<Entry> sparse_ops() {
           },
           kMethod | kAnyLayout, "A BSR tensor of blocks of the size, whose last dense_dim dimensions are dense."),
       entry(
+          "to_sparse_bsr(Tensor input, int blocksize, int? dense_dim=None)",
+          [](const Tensor& x, int64_t side, std::optional<int64_t> dense_dim) {
+            return to_sparse_bsr(x, {side, side}, dense_dim);
+          },
+          kMethod | kAnyLayout),
+      entry(
           "to_sparse_bsc(Tensor input, int[] blocksize, int? dense_dim=None)",
           [](const Tensor& x, const DimVector& blocksize, std::optional<int64_t> dense_dim) {
             return to_sparse_bsc(x, blocksize, dense_dim);
           },
           kMethod | kAnyLayout, "A BSC tensor of blocks of the size, whose last dense_dim dimensions are dense."),
+      entry(
+          "to_sparse_bsc(Tensor input, int blocksize, int? dense_dim=None)",
+          [](const Tensor& x, int64_t side, std::optional<int64_t> dense_dim) {
+            return to_sparse_bsc(x, {side, side}, dense_dim);
+          },
+          kMethod | kAnyLayout),
       entry(
           "sparse_sampled_addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor "
           "out=None)",
@@ -169,7 +187,13 @@ Span<Entry> sparse_ops() {
       entry(
           "sparse_mm(Tensor mat1, Tensor mat2)", [](const Tensor& a, const Tensor& b) { return sparse::mm(a, b); },
           kSparse,
-          "The product of matrices of which at least one is COO; the gradient of a COO operand has its pattern."),
+          "The product of matrices of which at least one is COO; the gradient of a COO operand has its pattern. With a "
+          "third "
+          "argument, reduce, of a CSR and a strided matrix: the sum, mean, amax or amin of the products of a row's "
+          "entries."),
+      entry(
+          "sparse_mm(Tensor mat1, Tensor mat2, str reduce)",
+          [](const Tensor& a, const Tensor& b, std::string_view reduce) { return sparse::mm(a, b, reduce); }, kSparse),
       entry(
           "sparse_addmm(Tensor mat, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
           [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {

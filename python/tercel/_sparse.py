@@ -14,6 +14,17 @@ def _as_indices(data):
     return made.to(_C.int64) if made.numel() == 0 else made  # an empty list has no dtype of its own
 
 
+def _sizes(size):
+    """A size argument as a tuple; None if there is none."""
+    if isinstance(size, int):
+        raise TypeError("argument 'size' must be tuple of ints, not int")
+    sizes = None if size is None else tuple(size)
+    for i, n in enumerate(sizes or ()):
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(n).__name__} at pos {i}")
+    return sizes
+
+
 def _as_coo_indices(data):
     """Indices as int64, as PyTorch converts them; RuntimeError for floating-point numbers that are no integers."""
     given = _as_indices(data)
@@ -62,12 +73,12 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             raise TypeError("sparse_coo_tensor(): missing 1 required positional argument: 'values'")
         if size is None or isinstance(size, Tensor):
             raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
-        sizes = (size,) if isinstance(size, int) else tuple(size)
+        sizes = (size,) if isinstance(size, int) else _sizes(size)
         return _C.empty(sizes, dtype=dtype, device=device, layout=_C.sparse_coo, requires_grad=requires_grad)
     values = _as_values(values, dtype, device, requires_grad)
     if values.dim() == 0:
         values = values.reshape(1)
-    result = _C._sparse_coo_tensor(_as_coo_indices(indices), values, None if size is None else tuple(size),
+    result = _C._sparse_coo_tensor(_as_coo_indices(indices), values, _sizes(size),
                                    check_invariants, is_coalesced)
     return _made(result, requires_grad)
 
@@ -89,7 +100,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
         raise RuntimeError("sparse_compressed_tensor: pinned memory needs a GPU")
     values = _as_values(values, dtype, device, requires_grad)
     result = _C._sparse_compressed_tensor(_as_indices(compressed_indices), _as_indices(plain_indices), values,
-                                          None if size is None else tuple(size), layout, check_invariants)
+                                          _sizes(size), layout, check_invariants)
     return _made(result, requires_grad)
 
 

@@ -223,9 +223,14 @@ def new(self, *args, **kwargs):
     """A tensor made by the constructor of this dtype's legacy tensor type."""
     if self.is_sparse:
         from tercel._sparse import sparse_coo_tensor
-        if not args or all(isinstance(size, int) for size in args):  # the sizes of a tensor without entries
-            args = (tuple(args) or (0,),)
+        if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], _C.Size):
+            raise TypeError("SparseTensor.new(sequence) only accepts sizes.  Please use tercel.sparse_coo_tensor() or "
+                            "construct a strided tensor and convert it to sparse via to_sparse.")
+        if all(isinstance(arg, int) for arg in args):
+            args = (args or (0,),)
         return sparse_coo_tensor(*args, dtype=self.dtype, **kwargs)
+    if self.layout is not _C.strided:
+        raise RuntimeError(f"new: not implemented for layout {self.layout}")
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
 

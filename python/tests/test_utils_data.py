@@ -465,3 +465,23 @@ def test_loops_in_loops():
     assert [(a.item(), b.item()) for a in loader for b in loader] == list(itertools.product(range(3), repeat=2))
     with pytest.raises(ValueError, match="mine"):  # of a sampler
         list(DataLoader(Numbers(3), sampler=(1 if i < 2 else (_ for _ in ()).throw(ValueError("mine")) for i in range(3))))
+
+
+def test_what_a_program_sets_on_the_classes_takes_effect(monkeypatch):
+    data = TensorDataset(tc.arange(3))
+    part = tud.Subset(data, [2, 1, 0])
+    with monkeypatch.context() as m:
+        m.setitem(tud._utils.collate.default_collate_fn_map, tc.Tensor, lambda batch, collate_fn_map=None: "own")
+        assert list(DataLoader(data, 3)) == list(DataLoader(part, 3)) == [["own"]]
+    with monkeypatch.context() as m:
+        m.setattr(TensorDataset, "__getitem__", lambda self, index: (9,))
+        assert [[t.tolist() for t in batch] for loader in (data, part) for batch in DataLoader(loader, 3)] == [[[9, 9, 9]]] * 2
+    with monkeypatch.context() as m:
+        m.setattr(TensorDataset, "__getitems__", lambda self, indices: [(7,) for _ in indices], raising=False)
+        assert next(iter(DataLoader(data, 2)))[0].tolist() == [7, 7]
+    with monkeypatch.context() as m:
+        m.setattr(tud.Subset, "__getitems__", lambda self, indices: [(8,) for _ in indices])
+        assert next(iter(DataLoader(part, 2)))[0].tolist() == [8, 8]
+    data.__getitems__ = lambda indices: [(6,) for _ in indices]
+    assert next(iter(DataLoader(data, 2)))[0].tolist() == [6, 6]
+    assert next(iter(DataLoader(TensorDataset(tc.arange(3)), 3)))[0].tolist() == [0, 1, 2]

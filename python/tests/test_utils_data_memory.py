@@ -5,6 +5,7 @@ import gc
 import os
 import pathlib
 import random
+import resource
 
 import numpy as np
 import pytest
@@ -231,3 +232,34 @@ def test_batches_outlive_their_loader():
     kept = samples(lambda i: tc.full((3000,), i))
     gc.collect()
     assert all(batch.eq(i).all() for i, batch in enumerate(kept)) and maps() == 8
+
+
+def test_a_batch_of_more_tensors_than_the_process_may_open_files():
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        loader = DataLoader(Calls(lambda i: (tc.full((7,), float(i)), np.full(2000, i)), 1200), batch_size=600, num_workers=2,
+                            collate_fn=list)
+        seen, kept = 0, []
+        for batch in loader:
+            kept.append(batch[599])
+            for tensor, array in batch:
+                assert tensor.eq(seen).all() and (array == seen).all()
+                tensor += 1  # each has memory of its own
+                seen += 1
+        assert seen == 1200 and [tensor[0].item() for tensor, _ in kept] == [600, 1200]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    del batch, tensor, array, kept
+    gc.collect()
+    assert maps() == 0
+
+
+def test_a_batch_that_cannot_be_mapped_is_read_in_parts(monkeypatch):
+    pread = os.pread
+    monkeypatch.setattr(segments, "_map", lambda descriptor, size: None)
+    monkeypatch.setattr(os, "pread", lambda descriptor, size, offset: pread(descriptor, min(size, 1000), offset))
+    mapped, descriptor = segments.Mapped(), segments._new_file(5000)
+    os.pwrite(descriptor, bytes(range(250)) * 20, 0)
+    mapped.add(1, descriptor)
+    assert bytes(mapped.lease(1, 5000)) == bytes(range(250)) * 20 and mapped.take_returned() == [-2]

@@ -33,6 +33,11 @@ void set_gradient(const Tensor& leaf, Gradient gradient) {
                      gradient.values.device() == leaf.device(),
                  RuntimeError, "assigned grad has data of a different size or type: ", describe(gradient.values),
                  " for ", describe(leaf));
+  if (gradient.defined() && !gradient.is_rows())
+    TERCEL_CHECK(
+        gradient.is_coo() || gradient.values.layout() == leaf.layout(), RuntimeError,
+        "attempting to assign a gradient to a tensor that has data of a different type: the gradient has layout ",
+        to_string(gradient.values.layout()), ", the tensor ", to_string(leaf.layout()));
   replace_gradient(ensure_autograd_meta(leaf), std::move(gradient));
 }
 

@@ -254,6 +254,12 @@ void run_output_hooks(Node& node, Gradient* incoming) {
   }
 }
 
+/** Rows as a COO gradient, which hooks take; `to` is the node they reach, a leaf's. */
+void to_coo_of_leaf(Gradient& gradient, const Node* to) {
+  if (gradient.is_rows() && to && to->is_leaf())
+    gradient = to_coo(std::move(gradient), static_cast<const LeafNode*>(to)->leaf().sizes());
+}
+
 std::vector<Tensor> tensors_of(const Node& node, Span<Gradient> gradients) {
   std::vector<Tensor> out;
   for (const Gradient& g : gradients) {
@@ -271,6 +277,7 @@ void replace(const Node& node, Span<Tensor> by, Gradient* gradients, size_t coun
 
 void run_pre_hooks(const Node& node, const NodeExtras& extras, Gradient* incoming) {
   const size_t count = node.num_outputs();
+  if (node.is_leaf() && !extras.pre_hooks.empty()) to_coo_of_leaf(incoming[0], &node);
   extras.pre_hooks.for_each(0, [&](const NodePreHook& hook) {
     if (const auto by = hook(tensors_of(node, {incoming, count}))) replace(node, *by, incoming, count);
   });
@@ -278,6 +285,8 @@ void run_pre_hooks(const Node& node, const NodeExtras& extras, Gradient* incomin
 
 void run_post_hooks(const Node& node, const NodeExtras& extras, Gradient* outgoing, const std::vector<Tensor>& given) {
   const size_t count = node.num_edges();
+  if (!extras.post_hooks.empty())
+    for (size_t i = 0; i < count; ++i) to_coo_of_leaf(outgoing[i], node.edge(i).node.get());
   extras.post_hooks.for_each(0, [&](const NodePostHook& hook) {
     if (const auto by = hook(tensors_of(node, {outgoing, count}), given)) replace(node, *by, outgoing, count);
   });
@@ -321,6 +330,7 @@ thread_local Node* t_running = nullptr;
   Gradient* incoming = s.buffer.data() + task.first;
   if (extras) {
     run_pre_hooks(node, *extras, incoming);
+    if (node.is_leaf() && !extras->post_hooks.empty()) to_coo_of_leaf(incoming[0], &node);
     if (!extras->post_hooks.empty()) given = tensors_of(node, {incoming, node.num_outputs()});
   }
   try {

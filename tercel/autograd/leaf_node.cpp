@@ -39,8 +39,10 @@ bool add_in_place(const Gradient& sum, const Gradient& gradient) {
 }  // namespace
 
 void LeafNode::run_leaf_hooks(Gradient& gradient) const {
-  if (const auto& hooks = autograd_meta(leaf_)->extras)
+  if (const auto& hooks = autograd_meta(leaf_)->extras) {
+    if (!hooks->on_gradient.empty()) gradient = to_coo(std::move(gradient), leaf_.sizes());
     hooks->on_gradient.for_each(0, [&](const TensorHook& hook) { run_hook(hook, gradient, "a leaf"); });
+  }
 }
 
 void LeafNode::add(Gradient gradient) {

@@ -315,6 +315,13 @@ void TensorImpl::set_version_counter(intrusive_ptr<VersionCounter> counter) {
 void TensorImpl::set_sparse(std::unique_ptr<SparseData> parts) {
   make_extra().sparse = std::move(parts);
   if (!has_own_version()) set_version_counter(make_intrusive<VersionCounter>(uint32_t{0}));
+  SparseData& own = *extra()->sparse;
+  for (Tensor* part : {&own.indices, &own.plain_indices, &own.values}) {
+    if (!part->defined()) continue;
+    auto copy = part->impl().shallow_copy(false, true);
+    copy->set_version_counter(extra()->version_counter);
+    *part = Tensor(std::move(copy));
+  }
   // There are no strides; as in PyTorch they read as zeros.
   std::fill_n(dims() + capacity(), ndim_, int64_t{0});
   set_flag(kContiguous, false);
@@ -330,7 +337,10 @@ intrusive_ptr<TensorImpl> TensorImpl::shallow_copy(bool own_version, bool allow_
   auto copy = make_intrusive<TensorImpl>(this);
   copy->set_flag(kWrappedNumber, flag(kWrappedNumber));
   copy->set_flag(kFixedMetadata, !allow_metadata_change);
-  if (own_version) copy->set_version_counter(make_intrusive<VersionCounter>(uint32_t{0}));
+  if (own_version) {
+    copy->set_version_counter(make_intrusive<VersionCounter>(uint32_t{0}));
+    copy->share_sparse(*this);  // the copied parts share the old counter
+  }
   return copy;
 }
 

@@ -138,6 +138,10 @@ Storage map_storage(std::shared_ptr<const MappedFile> file, int64_t offset, int6
 }
 
 void check_exportable(const Tensor& t, std::string_view op, std::string_view name) {
+  TERCEL_CHECK(!t.defined() || t.layout() == Layout::Strided, RuntimeError, name.empty() ? "a tensor" : "tensor '",
+               printable(name), name.empty() ? "" : "'", " of layout ", to_string(t.layout()),
+               t.layout() == Layout::Opaque ? ", which is a packed weight," : "",
+               " cannot be saved or exported as its elements; convert it with to_dense() first");
   TERCEL_CHECK(t.defined() && t.layout() == Layout::Strided && t.device().is_cpu(), RuntimeError, op, ": ",
                name.empty() ? "expected a strided tensor on the CPU" : "tensor '", printable(name),
                name.empty() ? "" : "': expected a strided one on the CPU", " but got ", describe(t));

@@ -44,6 +44,8 @@ void GroupOptimizer::zero_grad() {
 
 void GroupOptimizer::step() {
   const NoGradGuard no_grad;
+  for (const ParameterGroup& group : groups_)
+    for (const Tensor& p : group.parameters) check_takes_gradient(rule_, group.options, gradient_of(p));
   size_t index = 0;
   for (const ParameterGroup& group : groups_)
     for (const Tensor& p : group.parameters) {

@@ -90,15 +90,6 @@ Gradient rows_or_dense(Gradient gradient) {
   return out.is_coo() ? Gradient{to_dense(out.values), {}} : out;
 }
 
-void check_takes_rows(GroupRule rule, const GroupOptions& o) {
-  const char* const name = group_rule_name(rule);
-  TERCEL_CHECK(rule == GroupRule::SGD || rule == GroupRule::Adagrad, RuntimeError, name,
-               " does not support sparse gradients",
-               rule == GroupRule::Adam || rule == GroupRule::AdamW ? ", please consider SparseAdam instead" : "");
-  TERCEL_CHECK(o.weight_decay == 0 && (rule == GroupRule::Adagrad || o.momentum == 0), RuntimeError, name,
-               ": row gradients support neither weight_decay nor momentum");
-}
-
 void apply(const char* name, RuleId id, const Step<double>& numbers, const Tensor& parameter, Span<Tensor> states,
            const Gradient& gradient) {
   if (!gradient.is_rows()) {
@@ -172,13 +163,25 @@ double group_state_start(GroupRule rule, const GroupOptions& o) {
   return rule == GroupRule::Adagrad ? o.initial_accumulator_value : 0;
 }
 
+void check_takes_gradient(GroupRule rule, const GroupOptions& o, const Gradient& gradient) {
+  if (gradient.is_strided()) return;
+  const char* const name = group_rule_name(rule);
+  TERCEL_CHECK(rule == GroupRule::SGD || rule == GroupRule::Adagrad, RuntimeError, name,
+               " does not support sparse gradients",
+               rule == GroupRule::Adam || rule == GroupRule::AdamW ? ", please consider SparseAdam instead" : "");
+  TERCEL_CHECK(rule != GroupRule::Adagrad || o.weight_decay == 0, RuntimeError,
+               "weight_decay option is not compatible with sparse gradients");
+  TERCEL_CHECK(rule != GroupRule::SGD || (o.weight_decay == 0 && o.momentum == 0), RuntimeError, name,
+               ": sparse gradients support neither weight_decay nor momentum");
+}
+
 void update_by_group_rule(GroupRule rule, const GroupOptions& o, double step, bool first, const Tensor& parameter,
                           Span<Tensor> states, const Gradient& given) {
   const Gradient gradient = rows_or_dense(given);
   const char* const name = group_rule_name(rule);
   const ProfileRange range(name, RangeKind::Op);
   const RuleId id = rule_id(rule, o);
-  if (gradient.is_rows()) check_takes_rows(rule, o);
+  check_takes_gradient(rule, o, given);
   check_rule_operands(name, id, parameter, states, gradient);
   if (nothing_to_do(rule, o)) return;
   const Step<double> numbers = numbers_of(rule, o, step, first);
@@ -202,7 +205,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Spa
   for (size_t i = 0; i < n; ++i) {
     check_defined(name, gradients[i], "grads");
     taken.push_back(rows_or_dense({gradients[i], Tensor()}));
-    if (taken[i].is_rows()) check_takes_rows(rule, o);
+    check_takes_gradient(rule, o, {gradients[i], Tensor()});
     check_rule_operands(name, id, parameters[i], states.subspan(i * each, each), taken[i]);
   }
   if (nothing_to_do(rule, o)) return;

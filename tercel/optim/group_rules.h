@@ -51,9 +51,12 @@ TERCEL_API Span<const char*> group_state_names(GroupRule rule, const GroupOption
 /** Initial value of the states. */
 TERCEL_API double group_state_start(GroupRule rule, const GroupOptions& options);
 
+/** RuntimeError "Adam does not support ..." for a gradient of rows or of a sparse layout that the optimizer refuses. */
+TERCEL_API void check_takes_gradient(GroupRule rule, const GroupOptions& options, const Gradient& gradient);
+
 /**
  * Updates a parameter; `step` counts from 1, and `first` means that its momentum buffer is new. Errors are those of
- * check_rule_operands() (apply_rule.h), and RuntimeError for row gradients that the optimizer does not support.
+ * check_rule_operands() (apply_rule.h) and of check_takes_gradient().
  */
 TERCEL_API void update_by_group_rule(GroupRule rule, const GroupOptions& options, double step, bool first,
                                      const Tensor& parameter, Span<Tensor> states, const Gradient& gradient);

@@ -14,6 +14,7 @@
 #include "tercel/ops/nn/loss.h"
 #include "tercel/ops/random/random.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/optim/optimizer.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -139,6 +140,17 @@ TEST(GroupOptimizer, RowsChangeAloneAndAsDenseOnesDo) {
   Adam adam({w});
   sum(embedding(w, tensor({1}), {}, true)).backward();
   TERCEL_EXPECT_THROW(adam.step(), RuntimeError, "Adam does not support sparse gradients");
+  // Before another parameter, which comes first, has changed; also for a gradient with two sparse dimensions.
+  Tensor first = ones({2}).requires_grad_();
+  RMSprop others({first, w});
+  sum(first).backward();
+  w.set_grad(to_sparse(ones({2, 2})));
+  TERCEL_EXPECT_THROW(others.step(), RuntimeError, "RMSprop does not support sparse gradients");
+  EXPECT_EQ(values_of(first)[0], 1);
+  GroupOptions decayed;
+  decayed.weight_decay = 0.1;
+  Adagrad adagrad_with_decay({w}, decayed);
+  TERCEL_EXPECT_THROW(adagrad_with_decay.step(), RuntimeError, "weight_decay option is not compatible");
 }
 
 TEST(GroupOptimizer, GroupsHaveTheirOwnOptions) {

@@ -106,7 +106,7 @@ class LBFGS(Optimizer):
         """All gradients as one vector of real numbers."""
         rows = []
         for p in self._params():
-            g = _C.zeros_like(p) if p.grad is None else p.grad
+            g = _C.zeros_like(p) if p.grad is None else p.grad.to_dense() if p.grad.is_sparse else p.grad
             rows.append((_C.view_as_real(g) if g.is_complex() else g).reshape(-1))
         return _C.cat(rows)
 

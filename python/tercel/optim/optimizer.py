@@ -229,6 +229,12 @@ class ElementwiseOptimizer(Optimizer):
     """
 
     _update_group = None
+    _takes_sparse = False  # whether it has a rule for COO gradients
+
+    def _check_sparse(self, group):
+        """RuntimeError for a COO gradient that the optimizer has no rule for; called before anything changes."""
+        if not self._takes_sparse and any(p.grad is not None and p.grad.is_sparse for p in group["params"]):
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     def _update(self, p, grad, state, group):
         """Updates p by its gradient; both are detached, and the gradient already has its sign."""
@@ -241,6 +247,8 @@ class ElementwiseOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        for group in self.param_groups:
+            self._check_sparse(group)
         differentiable = bool(self.defaults.get("differentiable"))
         if self._update_group is not None and not differentiable:
             for group in self.param_groups:
@@ -296,8 +304,15 @@ def check_at_least_zero(**values):
     """Raises ValueError with PyTorch's message: Invalid learning rate: -1."""
     names = {"lr": "learning rate", "eps": "epsilon value"}
     for name, value in values.items():
+        if name == "lr":
+            check_one_rate(value)
         if not 0.0 <= value:
             raise ValueError(f"Invalid {names.get(name, name + ' value')}: {value}")
+
+
+def check_one_rate(lr):
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
 
 
 def check_betas(betas):

@@ -8,7 +8,7 @@ have no effect.
 
 from tercel import _C
 from tercel.autograd import no_grad
-from tercel.optim.optimizer import ElementwiseOptimizer, check_at_least_zero, check_betas, count, kept, required
+from tercel.optim.optimizer import ElementwiseOptimizer, check_at_least_zero, check_betas, check_one_rate, count, kept, required
 
 __all__ = ["SGD", "Adam", "AdamW", "SparseAdam", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop",
            "Ftrl"]
@@ -53,6 +53,8 @@ def _largest(state, name, values, group):
 
 class SGD(ElementwiseOptimizer):
     """buf = momentum buf + (1 - dampening) g; p -= lr buf, or, with nesterov, lr (g + momentum buf)."""
+
+    _takes_sparse = True
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):
@@ -123,6 +125,10 @@ class Adam(ElementwiseOptimizer):
                                       maximize=maximize, differentiable=differentiable,
                                       decoupled_weight_decay=decoupled_weight_decay))
 
+    def _check_sparse(self, group):
+        if any(p.grad is not None and p.grad.is_sparse for p in group["params"]):
+            raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     def _update_group(self, group):
         amsgrad, (beta1, beta2) = group["amsgrad"], group["betas"]
         names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if amsgrad else ("exp_avg", "exp_avg_sq")
@@ -161,24 +167,29 @@ class AdamW(Adam):
 class SparseAdam(ElementwiseOptimizer):
     """
     Adam for COO gradients: only the moments and elements at a gradient's entries change, so those of others do not decay.
-    RuntimeError for a strided gradient, ValueError for a sparse parameter.
+    RuntimeError for a strided gradient, ValueError for a sparse or a complex parameter.
     """
 
+    _takes_sparse = True
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        check_one_rate(lr)
         if not 0.0 < lr:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not 0.0 < eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
-        for i, group in enumerate(self.param_groups):
-            sparse = [[i, k] for k, p in enumerate(group["params"]) if p.is_sparse]
-            if sparse:
-                raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        places = [([i, k], p) for i, group in enumerate(self.param_groups) for k, p in enumerate(group["params"])]
+        if sparse := [place for place, p in places if p.is_sparse]:
+            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        if complex_ones := [place for place, p in places if p.is_complex()]:
+            raise ValueError(f"Complex params at indices {complex_ones}: SparseAdam does not support complex parameters")
 
     def _update(self, p, grad, state, group):
         if not grad.is_sparse:
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        state.setdefault("step", 0)  # an int, as in PyTorch
         (beta1, beta2), step = group["betas"], count(state)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         grad = grad.coalesce()
@@ -192,12 +203,14 @@ class SparseAdam(ElementwiseOptimizer):
 
         numerator = at_entries(mean, values, 1 - beta1)
         root = at_entries(square, values * values, 1 - beta2).sqrt_().add_(group["eps"])
-        rate = group["lr"] * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        rate = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
         p.add_(_C._sparse_coo_tensor(indices, numerator / root, tuple(p.shape), is_coalesced=True), alpha=-rate)
 
 
 class Adagrad(ElementwiseOptimizer):
     """sum += g^2; p -= lr / (1 + (step - 1) lr_decay) g / (sqrt(sum) + eps)"""
+
+    _takes_sparse = True
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):
@@ -206,6 +219,10 @@ class Adagrad(ElementwiseOptimizer):
         super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
                                       initial_accumulator_value=initial_accumulator_value, maximize=maximize,
                                       differentiable=differentiable))
+
+    def _check_sparse(self, group):
+        if group["weight_decay"] != 0 and any(p.grad is not None and p.grad.is_sparse for p in group["params"]):
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
 
     def _update_group(self, group):
         lists = self._with_gradients(group, ("sum",), float(group["initial_accumulator_value"]))

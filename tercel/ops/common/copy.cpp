@@ -10,6 +10,7 @@
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
@@ -130,8 +131,10 @@ const Tensor& zero_(const Tensor& x) {
 }
 
 Scalar item(const Tensor& x) {
-  check_strided("item", x);
+  if (!has_sparse(x)) check_strided("item", x);
   TERCEL_CHECK(x.numel() == 1, RuntimeError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
+  if (has_sparse(x)) [[unlikely]]
+    return item(to_dense(x));
   return visit_all_types("item", x.dtype(), [&]<class T> { return Scalar(load_element(x.data<T>())); });
 }
 

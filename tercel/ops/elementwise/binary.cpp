@@ -136,7 +136,8 @@ struct BinaryBackward {
     Tensor kept[2];
     for (int i = 0; i < 2; ++i)
       if (has(partial.uses, i == 0 ? Uses::A : Uses::B)) kept[i] = saved[i].tensor.get();
-    if (should_record(g, kept[0], kept[1])) {
+    // A COO gradient goes through the ops too, whose front ends know it.
+    if (has_sparse(g) || should_record(g, kept[0], kept[1])) {
       return info->recorded_gradient[side](g, {kept[0], saved[0].number}, {kept[1], saved[1].number});
     }
     // If no sum follows, the kernel stores in the operand's dtype.
@@ -375,6 +376,8 @@ Tensor checked(const Pair& in) {
 
 template <class F>
 const Tensor& checked_out(const Tensor& out, const Pair& in) {
+  if (has_sparse(out) || has_sparse_operand(in)) [[unlikely]]
+    return put_out(F::name, out, checked<F>(in));
   check_operands<F>(in);
   if (is_composite<F>(in)) return put_out(F::name, out, checked<F>(in));
   return binary_out(kInfo<F, BinaryOps>, binary_kernels, out, in);

@@ -84,12 +84,12 @@ struct UnaryBackward {
   void operator()(BackwardCall& call) const {
     const ElementwiseRule rule{.op = info->backward, .complex = true};
     if (info->saves == Saves::Nothing) {
-      if (should_record(call.grad())) return call.set(0, recorded(call, Tensor()));
+      if (has_sparse(call.grad()) || should_record(call.grad())) return call.set(0, recorded(call, Tensor()));
       const OperandRef inputs[] = {call.grad()};
       call.set(0, elementwise(rule, unary_backward_kernels, info->index, inputs));
     } else {
       const Tensor kept = saved.get(call);
-      if (should_record(call.grad(), kept)) return call.set(0, recorded(call, kept));
+      if (has_sparse(call.grad()) || should_record(call.grad(), kept)) return call.set(0, recorded(call, kept));
       call.set(0, elementwise(rule, unary_backward_kernels, info->index, Operands(call.grad(), kept, parameters)));
     }
   }

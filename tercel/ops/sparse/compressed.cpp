@@ -1,6 +1,7 @@
 #include "tercel/ops/sparse/compressed.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
@@ -156,7 +157,11 @@ Tensor sparse_compressed_tensor(IntSpan size, TensorOptions options) {
   TERCEL_CHECK(size.size() >= 2 && !is_blocked(options.layout), RuntimeError,
                "empty: Only batched sparse compressed (non-block) tensors are supported, but got size ", size);
   DimVector offsets(size.subspan(0, size.size() - 1)), none(size.subspan(0, size.size() - 2));
-  offsets[offsets.size() - 1] = size[size.size() - (by_rows(options.layout) ? 2 : 1)] + 1;
+  const int64_t lines = size[size.size() - (by_rows(options.layout) ? 2 : 1)];
+  TERCEL_CHECK(lines < std::numeric_limits<int64_t>::max(), RuntimeError, "empty: a tensor of layout ",
+               to_string(options.layout), " with ", lines, by_rows(options.layout) ? " rows" : " columns",
+               " has more offsets than fit in 64 bits");
+  offsets[offsets.size() - 1] = lines + 1;
   none.push_back(0);
   const TensorOptions index(kInt64, options.device);
   Tensor out = make_compressed(options.layout, zeros(offsets, index), empty(none, index),

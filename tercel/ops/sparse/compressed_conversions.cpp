@@ -3,6 +3,8 @@
 // Note [Recorded conversions]
 // A conversion between sparse layouts moves values. Where it is recorded, the positions are converted instead, and the
 // values are selected by them, which is a recorded op; otherwise the values are converted with their indices.
+#include <limits>
+
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -176,8 +178,9 @@ Tensor to_sparse(const Tensor& x, Layout layout, IntSpan blocksize, std::optiona
   if (x.layout() == Layout::Strided) {
     const std::string op = str_cat({"dense_", target_of(layout)});
     const int64_t dense = dense_dim.value_or(0);
-    TERCEL_CHECK(x.dim() >= 2 && dense >= 0 && dense <= x.dim() - 2, RuntimeError, op,
-                 ": dense_dim argument must be in [0,", x.dim() - 2, "] range, but ", dense, " is given");
+    TERCEL_CHECK(x.dim() >= 2, RuntimeError, op, ": expected a tensor of at least 2 dimensions but got ", x.sizes());
+    TERCEL_CHECK(dense >= 0 && dense <= x.dim() - 2, RuntimeError, op, ": dense_dim argument must be in [0,",
+                 x.dim() - 2, "] range, but ", dense, " is given");
     if (is_blocked(layout)) check_blocksize(op.c_str(), x, static_cast<size_t>(x.dim() - dense - 2), blocksize);
     Tensor out = of_strided(x, layout, blocksize, dense);
     if (should_record(x))
@@ -246,7 +249,16 @@ Tensor compressed_to_coo(const Tensor& x) {
     TERCEL_CHECK(!batches.empty(), RuntimeError, "to_sparse: expected at least one matrix");
     return cat(batches, 0);
   }
-  Tensor rows = unblocked(x);
+  // By rows, a matrix of blocks would have an offset for each row of elements.
+  if (x.layout() == Layout::SparseBsc && x.size(0) > std::numeric_limits<int32_t>::max())
+    return coalesce(transpose(compressed_to_coo(transpose(x, 0, 1)), 0, 1));
+  const SparseData& given = *x.impl().sparse();
+  // Indices of elements need more bits than those of blocks.
+  const Tensor wide = is_blocked(x.layout()) && given.indices.dtype() != kInt64
+                          ? compressed_of_values(x.layout(), to(given.indices, kInt64), to(given.plain_indices, kInt64),
+                                                 compressed_values(x), x.sizes())
+                          : x;
+  Tensor rows = unblocked(wide);
   if (!by_rows(rows.layout())) rows = turned(rows);
   const CsrMatrix a = matrix_of(rows);
   check_columns("to_sparse", a);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
@@ -17,8 +18,14 @@ namespace {
 std::atomic<bool> g_check_invariants{true};
 
 void check_shapes(const Tensor& indices, const Tensor& values) {
-  check_strided("sparse_coo_tensor", indices, "indices");
-  check_strided("sparse_coo_tensor", values, "values");
+  check_defined("sparse_coo_tensor", indices, "indices");
+  check_defined("sparse_coo_tensor", values, "values");
+  TERCEL_CHECK(indices.layout() == Layout::Strided, RuntimeError,
+               "expected indices to be a dense tensor, but got indices of layout ",
+               sparse_ops::layout_word(indices.layout()));
+  TERCEL_CHECK(values.layout() == Layout::Strided, RuntimeError,
+               "expected values to be a dense tensor, but got values of layout ",
+               sparse_ops::layout_word(values.layout()));
   TERCEL_CHECK(is_integral(indices.dtype(), false), TypeError,
                "sparse_coo_tensor: expected indices of an integer dtype but got ", to_string(indices.dtype()));
   TERCEL_CHECK(indices.dim() == 2, RuntimeError, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
@@ -108,7 +115,11 @@ DimVector infer_coo_size(const Tensor& indices, const Tensor& values) {
   const Bounds bounds = bounds_of(to(indices, kInt64));
   check_not_negative(bounds);
   DimVector size;
-  for (const int64_t high : bounds.high) size.push_back(high + 1);
+  for (size_t d = 0; d < bounds.high.size(); ++d) {
+    TERCEL_CHECK(bounds.high[d] < std::numeric_limits<int64_t>::max(), RuntimeError, "sparse_coo_tensor: index ",
+                 bounds.high[d], " for dim ", d, " is too large: no size above it fits in 64 bits");
+    size.push_back(bounds.high[d] + 1);
+  }
   for (size_t d = 1; d < values.sizes().size(); ++d) size.push_back(values.sizes()[d]);
   return size;
 }

@@ -157,15 +157,20 @@ void find_blocks(const CsrMatrix& a, int64_t height, int64_t width, CsrMatrix& o
   found.resize(static_cast<size_t>(partition.chunks()));
   partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
     std::vector<I>& blocks = found[static_cast<size_t>(chunk)];
-    std::vector<int64_t> seen_in(static_cast<size_t>(block_columns), -1);
+    // Of a matrix much wider than its entries are many, blocks that occur again are left to std::unique: a mark for
+    // each column of blocks would take memory that has nothing to do with the entries.
+    const bool marks = block_columns / 4 <= kGrain + a.nnz();
+    std::vector<int64_t> seen_in(marks ? static_cast<size_t>(block_columns) : 0, -1);
     for (int64_t r = begin; r < end; ++r) {
       const auto first = static_cast<std::ptrdiff_t>(blocks.size());
       for (auto e = static_cast<int64_t>(offsets[r * height]); e < static_cast<int64_t>(offsets[(r + 1) * height]);
            ++e) {
         const int64_t block = static_cast<int64_t>(columns[e]) / width;
-        if (std::exchange(seen_in[static_cast<size_t>(block)], r) != r) blocks.push_back(static_cast<I>(block));
+        if (!marks || std::exchange(seen_in[static_cast<size_t>(block)], r) != r)
+          blocks.push_back(static_cast<I>(block));
       }
       std::sort(blocks.begin() + first, blocks.end());
+      if (!marks) blocks.erase(std::unique(blocks.begin() + first, blocks.end()), blocks.end());
       block_offsets[r] = static_cast<I>(static_cast<std::ptrdiff_t>(blocks.size()) - first);
     }
   });

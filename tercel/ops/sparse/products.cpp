@@ -141,9 +141,31 @@ Tensor sparse::mm(const Tensor& mat1, const Tensor& mat2) {
   return recorded_product(mat1, mat2, true);
 }
 
+namespace {
+
+/** beta * input + product; for beta = 0 the input's elements are not read, so that its infinities and NaN are ignored.
+ */
+Tensor added(const Tensor& input, const Tensor& product, Scalar beta) {
+  if (!is_sparse(input.layout()) && is_sparse(product.layout()))
+    throw_error<RuntimeError>({"addmm: expected a strided input to be added to a strided product"});
+  const Tensor whole = is_sparse(input.layout()) ? input : expand(input, product.sizes());
+  TERCEL_CHECK(whole.sizes() == product.sizes(), RuntimeError, "addmm: expected an input of sizes ", product.sizes(),
+               " but got ", whole.sizes());
+  if (const Complex<double> factor = beta.to_complex(); factor.real() != 0 || factor.imag() != 0)
+    return add(mul(whole, beta), product);
+  if (is_sparse(input.layout()) || !should_record(input)) return product;
+  const Tensor nothing = zeros(product.sizes(), TensorOptions(input.dtype(), input.device()));
+  record("MulBackward0", nothing, {input}, [sizes = DimVector(input.sizes())](BackwardCall& call) {
+    call.set(0, zeros(sizes, TensorOptions(call.grad().dtype(), call.grad().device())));
+  });
+  return add(nothing, product);
+}
+
+}  // namespace
+
 Tensor sparse::addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
   check_defined("sparse.addmm", input, "input");
-  return add(mul(input, beta), mul(sparse::mm(mat1, mat2), alpha));
+  return added(input, mul(sparse::mm(mat1, mat2), alpha), beta);
 }
 
 Tensor sparse_mm(const Tensor& a, const Tensor& b) {
@@ -165,8 +187,7 @@ Tensor sparse_mv(const Tensor& a, const Tensor& b) {
 
 Tensor sparse_addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_strided("addmv", input);
-  const Tensor product = mul(mv(a, b), alpha);
-  return beta.to_double() == 0 ? product : add(mul(expand(input, product.sizes()), beta), product);
+  return added(input, mul(mv(a, b), alpha), beta);
 }
 
 Tensor sparse_bmm(const Tensor& given, const Tensor& b) {
@@ -207,10 +228,7 @@ Tensor sparse_matmul(const Tensor& a, const Tensor& b) {
 Tensor sparse_addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_defined("addmm", input, "input");
   if (has_compressed(input, a, b)) return compressed_addmm(input, a, b, beta, alpha);
-  const Tensor product = mul(mm(a, b), alpha);
-  if (!is_sparse(input.layout()) || is_sparse(product.layout()))
-    return add(mul(is_sparse(input.layout()) ? input : expand(input, product.sizes()), beta), product);
-  throw_error<RuntimeError>({"addmm: expected a strided input to be added to a strided product"});
+  return added(input, mul(mm(a, b), alpha), beta);
 }
 
 }  // namespace tercel

@@ -1,6 +1,8 @@
 // Functions of tercel.sparse: ops whose gradient keeps the pattern of a sparse operand.
 #pragma once
 
+#include <string_view>
+
 #include "tercel/core/tensor.h"
 
 namespace tercel::sparse {
@@ -10,6 +12,13 @@ namespace tercel::sparse {
  * while that of tercel::mm() has all elements.
  */
 TERCEL_API Tensor mm(const Tensor& mat1, const Tensor& mat2);
+/**
+ * The product of a CSR matrix [n, k] and a strided one [k, m] with another reduction than a sum: of the products of the
+ * entries of row i with column j, `reduce` is "sum", "mean" (over the entries), "amax" or "amin"; 0 for a row without
+ * entries. A gradient of amax and amin goes to the first of equal products. RuntimeError for another `reduce`,
+ * NotImplementedError for operands of other layouts.
+ */
+TERCEL_API Tensor mm(const Tensor& mat1, const Tensor& mat2, std::string_view reduce);
 /** beta * input + alpha * mm(mat1, mat2). */
 TERCEL_API Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1, Scalar alpha = 1);
 

@@ -28,6 +28,8 @@ Tensor sparse_clone(const Tensor& x);
 Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy);
 const Tensor& sparse_copy_(const Tensor& x, const Tensor& source);
 const Tensor& sparse_zero_(const Tensor& x);
+/** Of a CSR matrix: more rows are empty, those behind the last one go with their entries. */
+const Tensor& sparse_resize_(const Tensor& x, IntSpan sizes);
 Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options, MemoryFormat format);
 /** Replaces what a sparse `out` holds by a result of the same layout; Note [Out variants]. */
 const Tensor& sparse_put_out(const char* op, const Tensor& out, const Tensor& result);

@@ -253,9 +253,11 @@ const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
 
 namespace {
 
-void check_list(const char* op, Span<Tensor> tensors) {
+/** `coo`: COO tensors are taken too. */
+void check_list(const char* op, Span<Tensor> tensors, bool coo = false) {
   TERCEL_CHECK(!tensors.empty(), RuntimeError, op, " expects a non-empty TensorList");
-  for (const Tensor& t : tensors) check_strided(op, t, "tensors");
+  for (const Tensor& t : tensors)
+    if (!coo || t.layout() != Layout::SparseCoo) check_strided(op, t, "tensors");
 }
 
 }  // namespace
@@ -274,17 +276,17 @@ Tensor stack(Span<Tensor> tensors, int64_t d) {
 }
 
 Tensor hstack(Span<Tensor> tensors) {
-  check_list("hstack", tensors);
+  check_list("hstack", tensors, true);
   const std::vector<Tensor> rows = atleast_1d(tensors);
   return cat(rows, rows[0].dim() == 1 ? 0 : 1);
 }
 Tensor vstack(Span<Tensor> tensors) {
-  check_list("vstack", tensors);
+  check_list("vstack", tensors, true);
   return cat(atleast_2d(tensors), 0);
 }
 Tensor row_stack(Span<Tensor> tensors) { return vstack(tensors); }
 Tensor dstack(Span<Tensor> tensors) {
-  check_list("dstack", tensors);
+  check_list("dstack", tensors, true);
   return cat(atleast_3d(tensors), 2);
 }
 Tensor column_stack(Span<Tensor> tensors) {

@@ -20,12 +20,12 @@ TERCEL_OP_API(python, out_apart, layout_sparse) Tensor concatenate(Span<Tensor> 
 /** Concatenates tensors of equal sizes along a new dimension. */
 TERCEL_OP_API(python, out_apart, autocast_widest, layout_sparse) Tensor stack(Span<Tensor> tensors, int64_t dim = 0);
 /** Concatenates horizontally: along dimension 1; vectors and scalars along dimension 0. */
-TERCEL_OP_API(python, out_apart) Tensor hstack(Span<Tensor> tensors);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor hstack(Span<Tensor> tensors);
 /** Concatenates vertically: along dimension 0, after atleast_2d(). */
-TERCEL_OP_API(python, out_apart) Tensor vstack(Span<Tensor> tensors);
-TERCEL_OP_API(python, out_apart) Tensor row_stack(Span<Tensor> tensors);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor vstack(Span<Tensor> tensors);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor row_stack(Span<Tensor> tensors);
 /** Concatenates in depth: along dimension 2, after atleast_3d(). */
-TERCEL_OP_API(python, out_apart) Tensor dstack(Span<Tensor> tensors);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor dstack(Span<Tensor> tensors);
 /** Concatenates matrices and vectors (as columns) horizontally. */
 TERCEL_OP_API(python, out_apart) Tensor column_stack(Span<Tensor> tensors);
 /** Block-diagonal matrix of matrices; a vector is one row, a scalar one element. Dtypes are promoted. */

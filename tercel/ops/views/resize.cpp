@@ -3,6 +3,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/alignment.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel {
 
@@ -58,6 +59,8 @@ const Tensor& resize_(const Tensor& x, IntSpan sizes, MemoryFormat format) {
   return x;
 }
 const Tensor& resize_(const Tensor& x, IntSpan sizes) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_resize_(x, sizes);
   if (x.defined() && x.sizes() == sizes && !x.requires_grad()) return x;
   return resize_(x, sizes, MemoryFormat::Contiguous);
 }

@@ -241,16 +241,16 @@ Tensor unsqueeze(const Tensor& x, int64_t dim) {
 }
 
 Tensor atleast_1d(const Tensor& x) {
-  check_strided("atleast_1d", x);
+  if (!has_sparse(x)) check_strided("atleast_1d", x);
   return x.dim() == 0 ? reshape(x, {1}) : x;
 }
 Tensor atleast_2d(const Tensor& x) {
-  check_strided("atleast_2d", x);
+  if (!has_sparse(x)) check_strided("atleast_2d", x);
   if (x.dim() == 0) return reshape(x, {1, 1});
   return x.dim() == 1 ? unsqueeze(x, 0) : x;
 }
 Tensor atleast_3d(const Tensor& x) {
-  check_strided("atleast_3d", x);
+  if (!has_sparse(x)) check_strided("atleast_3d", x);
   if (x.dim() == 0) return reshape(x, {1, 1, 1});
   if (x.dim() == 1) return unsqueeze(unsqueeze(x, 0), -1);
   return x.dim() == 2 ? unsqueeze(x, -1) : x;

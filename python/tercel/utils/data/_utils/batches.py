@@ -2,7 +2,9 @@
 
 Note [Batches as messages]
 A storage goes through memory that both processes map (Note [Segments]), once for all tensors over it, and arrives without
-being copied again; so do arrays and other objects that pickle gives buffers of. A view of less than half of its storage is
+being copied again; so do arrays and other objects that pickle gives buffers of. The first OWN of a batch get a segment
+each, so that a program may keep one tensor of a batch without the memory of all; those behind share one, for each new
+segment takes a descriptor until the other side has it, and a process may open few. A view of less than half of its storage is
 sent as a copy of its elements: a row of a table would otherwise bring the whole table.
 """
 
@@ -10,6 +12,8 @@ import ctypes
 import io
 import os
 import pickle
+
+import numpy as np
 
 from tercel import Tensor, UntypedStorage, strided
 from tercel._tensor import _rebuild
@@ -19,6 +23,8 @@ __all__ = ["pack", "unpack"]
 
 INLINE = 1 << 16  # bytes of a pickle that go through the socket
 SMALL = 1 << 12  # bytes of a foreign buffer that stay in the pickle
+OWN = 32  # buffers of a batch with a segment of their own
+ALIGNMENT = 64  # of the buffers in a segment that several share
 
 
 class _Packing:
@@ -26,10 +32,12 @@ class _Packing:
 
     def __init__(self, shelf):
         self.shelf = shelf
-        self.buffers = []  # (number, bytes) in the order of the pickle's buffers
+        self.buffers = []  # (number, offset, bytes) in the order of the pickle's buffers; number None: of the shared segment
         self.added = []  # (number, descriptor) of segments that the other side does not know
         self._taken = []
         self._filled = {}  # by the id of a stand-in for the buffer
+        self._sharing = []  # (offset in the shared segment, address, bytes, what keeps the memory)
+        self._shared_size = 0
 
     def take(self, size):
         """(number, segment) for so many bytes."""
@@ -45,10 +53,28 @@ class _Packing:
         ctypes.memmove(segment.address, address, size)
         return number, size
 
+    def place(self, address, size, owner):
+        """(number, offset, bytes) of a copy of this memory, which is made now or, in the shared segment, by share()."""
+        if len(self._taken) < OWN:
+            number, _ = self.put(address, size)
+            return number, 0, size
+        offset, self._shared_size = self._shared_size, self._shared_size + -(-size // ALIGNMENT) * ALIGNMENT
+        self._sharing.append((offset, address, size, owner))
+        return None, offset, size
+
+    def share(self):
+        """Fills the shared segment; before the buffers are sent."""
+        if not self._sharing:
+            return
+        number, segment = self.take(self._shared_size)
+        for offset, address, size, _ in self._sharing:
+            ctypes.memmove(segment.address + offset, address, size)
+        self.buffers = [(number if own is None else own, offset, size) for own, offset, size in self.buffers]
+
     def storage(self, storage):
         """What pickle stores for a storage."""
         stand_in = pickle.PickleBuffer(bytearray(1))
-        self._filled[id(stand_in)] = self.put(storage.data_ptr(), storage.nbytes()), stand_in
+        self._filled[id(stand_in)] = self.place(storage.data_ptr(), storage.nbytes(), storage), stand_in
         return _rebuild_storage, (stand_in,)
 
     def buffer(self, buffer):
@@ -58,9 +84,8 @@ class _Packing:
             raw = buffer.raw()
             if raw.nbytes < SMALL:
                 return True
-            number, segment = self.take(raw.nbytes)
-            segment.buffer(raw.nbytes)[:] = raw
-            self.buffers.append((number, raw.nbytes))
+            memory = np.frombuffer(raw, np.uint8)
+            self.buffers.append(self.place(memory.ctypes.data, raw.nbytes, memory))
         else:
             self.buffers.append(filled[0])
         return False
@@ -113,6 +138,7 @@ def pack(batch, shelf):
         pickler = _Pickler(file, 5, buffer_callback=packing.buffer)
         pickler.packing = packing
         pickler.dump(batch)
+        packing.share()
         text = file.getvalue()
         if len(text) > INLINE:
             text = packing.put(text, len(text))
@@ -126,7 +152,11 @@ def pack(batch, shelf):
 def unpack(message, mapped):
     """The batch of a message whose segments have been added to mapped."""
     text, buffers, _ = message
-    leases = [mapped.lease(number, size) for number, size in buffers]
+    ends = {}
+    for number, offset, size in buffers:
+        ends[number] = max(ends.get(number, 0), offset + size)
+    segments = {number: mapped.lease(number, end) for number, end in ends.items()}
+    leases = [segments[number][offset:offset + size] for number, offset, size in buffers]
     if not isinstance(text, bytes):
         text = mapped.lease(*text)
     return pickle.loads(text, buffers=leases)

@@ -2,10 +2,18 @@
 
 import tercel
 from tercel import Tensor
-from tercel.utils.data._utils.collate import default_collate
+from tercel.utils.data._utils.collate import _collate_tensors, default_collate, default_collate_fn_map
 from tercel.utils.data.dataset import Subset, TensorDataset
 
 __all__ = ["MapFetcher", "StreamFetcher", "fetcher_of"]
+
+
+def _methods():
+    """What reads the samples of a TensorDataset and of its subsets, and where one is missing None."""
+    return [getattr(owner, name, None) for owner in (TensorDataset, Subset) for name in ("__getitem__", "__getitems__")]
+
+
+_OWN_METHODS = _methods()
 
 
 def _rows_of(dataset, indices):
@@ -14,12 +22,17 @@ def _rows_of(dataset, indices):
     Note [Gathered batches]
     A batch of a TensorDataset is what indexing its tensors with all indices gives, which takes one call for each tensor
     instead of one for each sample. It is done only where nothing can tell the difference: neither class nor __getitem__ nor
-    collate_fn of the user's own, strided tensors, integers as indices.
+    collate_fn of the user's own, also not set on the classes or in default_collate_fn_map; strided tensors, integers as
+    indices.
     """
+    if default_collate_fn_map.get(Tensor) is not _collate_tensors or _methods() != _OWN_METHODS:
+        return None
     while type(dataset) is Subset:
+        if "__getitems__" in vars(dataset):
+            return None
         indices = [dataset.indices[i] for i in indices]
         dataset = dataset.dataset
-    if type(dataset) is not TensorDataset or "__getitem__" in vars(dataset) or set(map(type, indices)) != {int}:
+    if type(dataset) is not TensorDataset or "__getitems__" in vars(dataset) or set(map(type, indices)) != {int}:
         return None
     if not all(type(t) is Tensor and t.layout is tercel.strided for t in dataset.tensors):
         return None

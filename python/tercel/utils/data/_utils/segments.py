@@ -58,6 +58,18 @@ def _map(descriptor, size):
     return None if address == _FAILED else address
 
 
+def _contents(descriptor, size):
+    """All bytes of a file; one call reads at most 2 GiB."""
+    parts, done = [], 0
+    while done < size:
+        part = os.pread(descriptor, size - done, done)
+        if not part:
+            raise RuntimeError(f"DataLoader: a batch's memory has {size} bytes, of which only {done} could be read")
+        parts.append(part)
+        done += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def _rounded(size):
     """The size of a segment for so many bytes: few different ones, so that segments fit later batches."""
     step = max(_PAGE, 1 << max(0, size.bit_length() - 4))
@@ -170,7 +182,7 @@ class Mapped:
             size = os.fstat(descriptor).st_size
             address = _map(descriptor, size)
             # A process has 65,530 maps by default. Beyond them the bytes are copied.
-            self._segments[number] = os.pread(descriptor, size, 0) if address is None else _Segment(address, size)
+            self._segments[number] = _contents(descriptor, size) if address is None else _Segment(address, size)
         finally:
             os.close(descriptor)
 

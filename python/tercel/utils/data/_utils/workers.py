@@ -244,7 +244,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Returns the segments of a batch that nobody wants."""
         if kind == "batch":
             text, buffers, _ = message
-            for segment, _ in buffers if isinstance(text, bytes) else [*buffers, text]:
+            numbers = [number for number, _, _ in buffers] + ([] if isinstance(text, bytes) else [text[0]])
+            for segment in dict.fromkeys(numbers):
                 self._mapped[worker].refuse(segment)
 
     def _fail(self, ended):
