@@ -182,7 +182,8 @@ Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index) {
   DimVector sizes(x.sizes().subspan(1, x.sizes().size() - 1));
   sizes[0] = x.size(1 - d);
   const Tensor indices = to(unsqueeze(narrow(parts.plain_indices, 0, first, count), 0), kInt64);
-  return coo_of_values(indices, narrow(compressed_values(x), 0, first, count), sizes, true);
+  return coo_of_values(indices, narrow(compressed_values(x), 0, first, count), sizes,
+                       sparse_ops::ascends(select(indices, 0, 0)));
 }
 
 Tensor compressed_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {

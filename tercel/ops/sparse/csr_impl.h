@@ -55,9 +55,13 @@ CsrMatrix csr_times_csr(const char* op, const CsrMatrix& a, const CsrMatrix& b);
 
 // csr_merge.cpp
 
-/** a + alpha * b of one dtype and index dtype: an entry wherever one of them has one. */
+/** Whether the columns of each row ascend, none twice. */
+bool csr_ascends(const char* op, const CsrMatrix& a);
+/** The same matrix with ascending columns; equal entries are added. */
+CsrMatrix csr_ascending(const char* op, const CsrMatrix& a);
+/** a + alpha * b of one dtype and index dtype: an entry wherever one of them has one. Columns need not ascend. */
 CsrMatrix csr_add(const char* op, const CsrMatrix& a, const CsrMatrix& b, Scalar alpha);
-/** a * b of one dtype and index dtype: an entry wherever both have one. */
+/** a * b of one dtype and index dtype: an entry wherever both have one. Columns need not ascend. */
 CsrMatrix csr_mul(const char* op, const CsrMatrix& a, const CsrMatrix& b);
 
 // csr_sorting.cpp

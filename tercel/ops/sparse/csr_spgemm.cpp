@@ -222,6 +222,7 @@ CsrMatrix csr_times_csr(const char* op, const CsrMatrix& given_a, const CsrMatri
   a.values = to(a.values, compute);
   b.values = to(b.values, compute);
   const bool narrow = b.num_columns <= std::max<int64_t>(1 << 16, 4 * b.nnz());
+  if (!narrow) check_columns(op, b);
   const UniqueValues used = narrow ? UniqueValues{} : unique(b.columns, true);
   const int64_t num_columns = b.num_columns;
   if (!narrow) {
