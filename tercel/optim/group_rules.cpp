@@ -105,7 +105,6 @@ void apply(const char* name, RuleId id, const Step<double>& numbers, const Tenso
     apply_rule(name, id, numbers, parameter, states, gradient);
     return;
   }
-  check_row_range(name, gradient.rows, parameter);  // before the first block is updated
   UniqueRows unique;
   unique.reduce_in_blocks(gradient,
                           [&](const Gradient& rows) { apply_rule(name, id, numbers, parameter, states, rows); });
@@ -180,6 +179,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, double step, bo
   const RuleId id = rule_id(rule, o);
   if (gradient.is_rows()) check_takes_rows(rule, o);
   check_rule_operands(name, id, parameter, states, gradient);
+  if (gradient.is_rows()) check_row_range(name, gradient.rows, parameter);  // before the first block is updated
   if (nothing_to_do(rule, o)) return;
   const Step<double> numbers = numbers_of(rule, o, step, first);
   apply(name, id, numbers, parameter, states, gradient);
@@ -204,6 +204,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Spa
     taken.push_back(rows_or_dense({gradients[i], Tensor()}));
     if (taken[i].is_rows()) check_takes_rows(rule, o);
     check_rule_operands(name, id, parameters[i], states.subspan(i * each, each), taken[i]);
+    if (taken[i].is_rows()) check_row_range(name, taken[i].rows, parameters[i]);
   }
   if (nothing_to_do(rule, o)) return;
   Step<double> numbers = numbers_of(rule, o, 1, first);
