@@ -293,7 +293,7 @@ def test_convert_options(tmp_path):
     assert made.cut_values == 6
     assert made.fields[1] == td.FieldSummary("c", 3, 2, 16, 2)
     assert len(made.dataset.batches("valid", batch_size=2)) == 1
-    hashed = td.convert_csv(text, tmp_path / "data", hash_buckets={"c": 50}, min_count=1, test_from=18, valid=[text],
+    hashed = td.convert_csv(text, tmp_path / "data", hash_buckets={"c": 50}, min_count=1, test_from=np.int64(18), valid=[text],
                             **options)
     assert [slot.size for slot in hashed.dataset.schema.slots] == [3, 50]
     assert [slot.hotness for slot in hashed.dataset.schema.slots] == [2, 1]

@@ -180,6 +180,12 @@ def test_modules_keep_subclasses():
     assert type(mkldnn.to_mkldnn(net)[0]) is Twice
 
 
+def test_modules_that_occur_twice():
+    linear = nn.Linear(4, 4)
+    net = mkldnn.to_mkldnn(nn.Sequential(linear, nn.Sequential(linear)))
+    assert type(net[0]) is mkldnn.MkldnnLinear and net[1][0] is net[0]
+
+
 def test_dtype_of_modules():
     net = mkldnn.to_mkldnn(network(), tc.float64)
     assert net[0].weight.dtype is net[0].bias.dtype is net(random(2, 5).double()).dtype is tc.float64
@@ -188,8 +194,11 @@ def test_dtype_of_modules():
         mkldnn.to_mkldnn(network(), tc.float16)
     net = mkldnn.to_mkldnn(network()).double()
     assert net[0].weight.is_mkldnn and net[0].weight.dtype is tc.float64
+    x = random(2, 5).double()
+    want = net(x)
     with pytest.raises(RuntimeError, match="but got bfloat16$"):
         net.bfloat16()
+    assert net[0].weight.is_mkldnn and tc.equal(net(x), want)
 
 
 def test_state_of_modules():
@@ -214,3 +223,5 @@ def test_state_of_modules():
     with pytest.raises(RuntimeError, match="size mismatch for 0.weight"):
         other.load_state_dict({**state, "0.weight": tc.ones(2, 2)})
     assert other[0].weight.is_mkldnn and tc.equal(other(x), want)
+    other.load_state_dict(dict(dense.named_parameters()), assign=True)
+    assert tc.equal(other(x), dense(x)) and not list(other.parameters())

@@ -91,7 +91,9 @@ def _bound(value: Any) -> Any:
     """A row or a time as text; datetimes without a zone are in UTC."""
     if isinstance(value, date):
         return value.isoformat()
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if isinstance(value, float):
+        return repr(float(value))
+    return str(operator.index(value)) if hasattr(type(value), "__index__") and not isinstance(value, bool) else value
 
 
 def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:

@@ -29,22 +29,27 @@ class MkldnnLinear(Module):
         return f"in_features={in_features}, out_features={out_features}, bias={self.bias is not None}"
 
     def _apply(self, fn):
-        self.weight = self.weight.to_dense()
+        before = dict(self._buffers)
         try:
-            return super()._apply(fn)
-        finally:
+            self.weight = self.weight.to_dense()
+            super()._apply(fn)
             self.weight = self.weight.to_mkldnn()
+        except BaseException:  # such as of a dtype that cannot be packed
+            self._buffers.update(before)
+            raise
+        return self
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[prefix + "weight"] = self.weight.to_dense()
 
-    def _load_one(self, name, own, *rest):
-        if name != "weight":
-            return super()._load_one(name, own, *rest)
-        self.weight = own.to_dense()
-        super()._load_one(name, self.weight, *rest)
-        self.weight = self.weight.to_mkldnn()
+    def _load_one(self, name, own, key, state_dict, local_metadata, *rest):
+        # Values are copied even if tensors are to be assigned: the weight is packed, and there are no parameters.
+        local_metadata = {**local_metadata, "assign_to_params_buffers": False}
+        value = own.to_dense() if name == "weight" else own
+        super()._load_one(name, value, key, state_dict, local_metadata, *rest)
+        if name == "weight":
+            self.weight = value.to_mkldnn()
 
     def __getstate__(self):
         return {**self.__dict__, "_buffers": {**self._buffers, "weight": self.weight.to_dense()}}
@@ -57,10 +62,17 @@ class MkldnnLinear(Module):
 def to_mkldnn(module, dtype=None):
     """Replaces each Linear in the module, or the module itself if it is one, by a MkldnnLinear; returns the module.
 
-    dtype, float32 or float64, converts the weights. RuntimeError for weights of another dtype; other layers stay.
+    dtype, float32 or float64, converts the weights. RuntimeError for weights of another dtype; other layers stay. A layer
+    that occurs more than once is replaced by one MkldnnLinear.
     """
-    if type(module) is Linear:
-        return MkldnnLinear(module, dtype)
-    for name, child in module.named_children():
-        setattr(module, name, to_mkldnn(child, dtype))
-    return module
+    done = {}
+
+    def replace(module):
+        if module not in done:
+            done[module] = MkldnnLinear(module, dtype) if type(module) is Linear else module
+            for name, child in module._modules.items():
+                if child is not None:
+                    setattr(module, name, replace(child))
+        return done[module]
+
+    return replace(module)

@@ -249,10 +249,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _fail(self, ended):
         for worker in ended:
-            self._active[worker] = False
             self._workers[worker].join(1)
         pids = ", ".join(str(self._workers[worker].pid) for worker in ended)
         how = {_end_of(self._workers[worker]) for worker in ended}
+        self._shutdown_workers()  # requests of the ended ones stay without an answer
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly{how.pop() if len(how) == 1 else ''}")
 
     def _shutdown_workers(self):
