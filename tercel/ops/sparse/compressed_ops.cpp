@@ -56,11 +56,7 @@ Operands operands_of(const char* op, const Tensor& x, const Tensor& y) {
   const ScalarType dtype = result_type(x, y);
   out.a.values = to(out.a.values, dtype);
   out.b.values = to(out.b.values, dtype);
-  if (out.a.index_dtype() != out.b.index_dtype())
-    for (CsrMatrix* m : {&out.a, &out.b}) {
-      m->offsets = to(m->offsets, kInt64);
-      m->columns = to(m->columns, kInt64);
-    }
+  sparse_ops::share_index_dtype(out.a, out.b);
   return out;
 }
 

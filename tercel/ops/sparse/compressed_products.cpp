@@ -72,11 +72,7 @@ Tensor sparse_product(const Tensor& a, const Tensor& b) {
   const DimVector sizes{a.size(0), b.size(1)};
   const bool by_columns = a.layout() == Layout::SparseCsc && b.layout() == Layout::SparseCsc;
   CsrMatrix left = matrix_of(by_columns ? b : to_sparse_csr(a)), right = matrix_of(by_columns ? a : to_sparse_csr(b));
-  if (left.index_dtype() != right.index_dtype())
-    for (CsrMatrix* m : {&left, &right}) {
-      m->offsets = to(m->offsets, kInt64);
-      m->columns = to(m->columns, kInt64);
-    }
+  sparse_ops::share_index_dtype(left, right);
   return tensor_of(by_columns ? Layout::SparseCsc : Layout::SparseCsr, csr_times_csr("mm", left, right), sizes);
 }
 

@@ -36,6 +36,11 @@ void check_columns(const char* op, const CsrMatrix& a);
 /** RuntimeError if the number does not fit in indices of the dtype. */
 void check_index_range(const char* op, int64_t largest, ScalarType index_dtype);
 
+/** The dtype in which values of `t` are multiplied and added; sums of integers wrap, so int64 serves all. */
+ScalarType product_dtype(ScalarType t);
+/** Both with int64 indices if their dtypes differ. */
+void share_index_dtype(CsrMatrix& a, CsrMatrix& b);
+
 /** Contiguous parts whose offsets rise from 0 to nnz, else IndexError. */
 CsrMatrix checked_csr(const char* op, const CsrMatrix& a);
 

@@ -131,9 +131,7 @@ CsrMatrix merged(const char* op, const CsrMatrix& left, const CsrMatrix& right, 
 template <class F>
 CsrMatrix with_operands(const char* op, const CsrMatrix& given_a, const CsrMatrix& given_b, F&& f) {
   const ScalarType dtype = given_a.values.dtype();
-  const ScalarType compute = dtype == kFloat16 || dtype == kBFloat16 ? kFloat32
-                             : is_integral(dtype, true)              ? kInt64
-                                                                     : dtype;
+  const ScalarType compute = product_dtype(dtype);
   CsrMatrix a = checked_csr(op, given_a), b = checked_csr(op, given_b);
   TERCEL_ASSERT(a.num_rows() == b.num_rows() && a.num_columns == b.num_columns && a.index_dtype() == b.index_dtype());
   a.values = to(a.values, compute);
