@@ -125,12 +125,13 @@ Span<Entry> factories_ops() {
       entry(
           "zeros_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            const Tensor sparse = empty_sparse(x.sizes(), o.resolve(x), x);
+            const TensorOptions options = o.resolve(x);
+            if (x.layout() == options.layout) return zeros_like(x, options, f.value_or(MemoryFormat::Preserve));
+            // Of another sparse layout: without entries.
+            const Tensor sparse = empty_sparse(x.sizes(), options, x);
             TERCEL_CHECK(!sparse.defined() || !f, RuntimeError,
                          "memory format option is only supported by strided tensors");
-            if (sparse.defined()) return is_compressed(sparse.layout()) ? Tensor(zero_(sparse)) : sparse;
-            return x.layout() == Layout::Strided ? zeros_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve))
-                                                 : zeros(x.sizes(), o.resolve(x));
+            return sparse.defined() ? sparse : zeros(x.sizes(), options);
           },
           kFunction | kCoo),
       entry(
@@ -138,9 +139,7 @@ Span<Entry> factories_ops() {
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
             // As in PyTorch: ones at the entries.
             if (is_compressed(x.layout()) && o.resolve(x).layout == x.layout()) {
-              const Tensor out = fresh_like(x.detach(), o, f);
-              fill_(values(out.detach()), 1);
-              return out;
+              return filled_like(x.detach(), o, f, [](const Tensor& out) { fill_(values(out), 1); });
             }
             if (x.layout() == Layout::SparseCoo && o.resolve(x).layout == x.layout())
               refuse_layout("ones_like", x.layout());

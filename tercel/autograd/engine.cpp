@@ -236,8 +236,8 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
   if (kept.defined())
     kept = add_gradients(kept, gradient);
   else
-    kept = {gradient.is_strided() ? copy_with_layout_of(gradient.values, gradient.values) : gradient.values,
-            gradient.rows, gradient.sources};
+    kept = {gradient.is_rows() ? gradient.values : copy_with_layout_of(gradient.values, gradient.values), gradient.rows,
+            gradient.sources};
 }
 
 /** Tensor hooks of the outputs (an undefined gradient if nothing depends on one), then retained

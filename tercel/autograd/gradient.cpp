@@ -233,13 +233,25 @@ void accumulate_dense(const Tensor& into, const Tensor& g) {
   visit_differentiable_types("gradient", into.dtype(), [&]<class T> { for_each_row<T>(into, g, &add_row<T>); });
 }
 
-Tensor own_sparse(const Tensor& g) {
+namespace {
+
+/** A sparse tensor with the same entries and the parts that own(part) returns; compressed layouts keep their indices.
+ */
+template <class Own>
+Tensor with_own_parts(const Tensor& g, Own&& own) {
   const SparseData& parts = *g.impl().sparse();
-  const auto own = [](const Tensor& t) {
-    return t.use_count() == 1 && t.storage().use_count() == 1 ? t : dense_copy(t);
-  };
   if (is_compressed(g.layout())) return with_values(g, own(parts.values));
   return make_coo(own(parts.indices), own(parts.values), g.sizes(), parts.coalesced);
+}
+
+}  // namespace
+
+Tensor own_sparse(const Tensor& g) {
+  // The parts of a tensor that somebody else holds are theirs too.
+  const bool alone = g.use_count() == 1;
+  return with_own_parts(g, [alone](const Tensor& t) {
+    return alone && t.use_count() == 1 && t.storage().use_count() == 1 ? t : dense_copy(t);
+  });
 }
 
 Gradient to_coo(Gradient g, IntSpan sizes) {
@@ -344,11 +356,20 @@ bool has_layout_of(const Tensor& g, const Tensor& variable) {
   return variable.impl().is_non_overlapping_and_dense() ? g.strides() == variable.strides() : g.is_contiguous();
 }
 
-Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable) {
+namespace {
+
+Tensor strided_copy(const Tensor& g, const Tensor& variable) {
   const bool dense = variable.layout() == Layout::Strided && variable.impl().is_non_overlapping_and_dense() &&
                      extent_of(variable.sizes(), variable.strides()).lowest == 0;
   Tensor out = dense ? empty_strided(g.sizes(), variable.strides(), g.options()) : empty(g.sizes(), g.options());
   copy_elements(out, g);
+  return out;
+}
+
+}  // namespace
+
+Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable) {
+  Tensor out = g.layout() == Layout::Strided ? strided_copy(g, variable) : with_own_parts(g, dense_copy);
   // Recorded as a copy into new memory, whose first input is the old content.
   if (should_record(g))
     record("CopyBackwards", out, {Tensor(), g}, [](BackwardCall& call) { call.set(1, call.take()); });

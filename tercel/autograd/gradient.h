@@ -54,10 +54,10 @@ TERCEL_API Gradient add_gradients(Gradient a, Gradient b);
 
 /** Whether g has the strides of a gradient of `variable`: the same if those are dense, else row-major. */
 TERCEL_API bool has_layout_of(const Tensor& g, const Tensor& variable);
-/** A copy of g with the strides of a gradient of `variable`; recorded. */
+/** A copy of g, if it is strided with the strides of a gradient of `variable`; recorded. */
 TERCEL_API Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable);
 
-/** A sparse tensor with the same entries whose values are shared with no other: a copy of what is shared. */
+/** g's entries in parts that are shared with no other, copied if they are or if others than the caller hold g. */
 TERCEL_API Tensor own_sparse(const Tensor& g);
 
 /** A row-major copy. */

@@ -13,8 +13,8 @@ bool is_shared(const Tensor& g) { return g.use_count() > 1 || g.storage().use_co
 
 /** The first gradient of a leaf: copied if it is shared, as later sums, and users, change it in place. */
 Gradient to_be_kept(Gradient gradient, const Tensor& leaf) {
-  const bool sparse = gradient.is_coo() || gradient.is_compressed();
-  if (sparse && !grad_enabled()) gradient.values = own_sparse(gradient.values);
+  if (gradient.is_coo() || gradient.is_compressed())
+    gradient.values = grad_enabled() ? copy_with_layout_of(gradient.values, leaf) : own_sparse(gradient.values);
   if (gradient.is_strided() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf)))
     gradient.values = copy_with_layout_of(gradient.values, leaf);
   return gradient;

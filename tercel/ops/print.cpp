@@ -5,12 +5,15 @@
 #include <cmath>
 #include <limits>
 #include <ostream>
+#include <utility>
 
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/core/convert.h"
 #include "tercel/core/load_element.h"
+#include "tercel/core/sparse_data.h"
 #include "tercel/ops/linalg/packed_weight.h"
+#include "tercel/ops/sparse/coo.h"
 
 namespace tercel {
 
@@ -68,9 +71,10 @@ class Printer {
     visit_shown(0, 0, [this](int64_t offset) { widen(offset); });
   }
 
-  std::string body() const {
+  /** `indent`: the columns before it. */
+  std::string body(size_t indent = kIndent) const {
     if (t_.numel() == 0) return "[]";
-    return t_.dim() == 0 ? text_of(0) : nested(0, 0, kIndent);
+    return t_.dim() == 0 ? text_of(0) : nested(0, 0, indent);
   }
 
  private:
@@ -167,15 +171,34 @@ class Printer {
   size_t width_ = 1, imaginary_width_ = 1;
 };
 
-/** Suffixes: sizes of an empty tensor, dtype if not the default, gradients. */
+/** "size=(2, 3)" */
+std::string sizes_text(IntSpan sizes) {
+  std::string out = "size=(";
+  for (size_t d = 0; d < sizes.size(); ++d) out += (d > 0 ? ", " : "") + std::to_string(sizes[d]);
+  return out + (sizes.size() == 1 ? ",)" : ")");
+}
+
+/** Parts of a sparse tensor: indices=tensor([...]), on lines of their own. */
+std::string parts_of(const Tensor& t) {
+  const SparseData& parts = *t.impl().sparse();
+  const auto text = [](const char* name, const Tensor& part) {
+    const std::string head = std::string(name) + "=tensor(";
+    const std::string sizes = part.numel() == 0 ? ", " + sizes_text(part.sizes()) : "";
+    return head + Printer(part).body(kIndent + head.size()) + sizes + ")";
+  };
+  const std::string next = ",\n" + std::string(kIndent, ' '), values = text("values", parts.values);
+  if (t.layout() == Layout::SparseCoo) return text("indices", parts.indices) + next + values;
+  const bool rows = t.layout() == Layout::SparseCsr || t.layout() == Layout::SparseBsr;
+  return text(rows ? "crow_indices" : "ccol_indices", parts.indices) + next +
+         text(rows ? "col_indices" : "row_indices", parts.plain_indices) + next + values;
+}
+
+/** Suffixes: sizes of an empty tensor or a sparse one, dtype if not the default, gradients. */
 std::vector<std::string> suffixes_of(const Tensor& t) {
   std::vector<std::string> out;
-  const bool none = t.numel() == 0;
-  if (none && t.dim() != 1) {
-    std::string sizes = "size=(";
-    for (size_t d = 0; d < t.sizes().size(); ++d) sizes += (d > 0 ? ", " : "") + std::to_string(t.sizes()[d]);
-    out.push_back(sizes + ")");
-  }
+  const bool sparse = is_sparse(t.layout()), none = !sparse && t.numel() == 0;
+  if (sparse || (none && t.dim() != 1)) out.push_back(sizes_text(t.sizes()));
+  if (sparse) out.push_back("nnz=" + std::to_string(_nnz(t)));
   const ScalarType dtype = t.dtype();
   if (dtype != kFloat32 && (none || (dtype != kInt64 && dtype != kBool && dtype != kComplex64)))
     out.push_back("dtype=" + std::string(to_string(dtype)));
@@ -193,11 +216,13 @@ std::vector<std::string> suffixes_of(const Tensor& t) {
 std::string to_string(const Tensor& t) {
   if (!t.defined()) return "tensor(undefined)";
   TERCEL_CHECK(t.device().is_cpu(), NotImplementedError, "print: not implemented for device ", to_string(t.device()));
-  std::string out = "tensor(" + Printer(t.layout() == Layout::Opaque ? unpack_weight(t) : t).body();
+  std::string out = "tensor(";
+  out += is_sparse(t.layout()) ? parts_of(t) : Printer(t.layout() == Layout::Opaque ? unpack_weight(t) : t).body();
   const size_t line = out.rfind('\n');
   size_t length = out.size() - (line == std::string::npos ? 0 : line + 1);
+  bool new_line = t.layout() == Layout::SparseCoo;  // as in PyTorch
   for (const std::string& suffix : suffixes_of(t)) {
-    const bool fits = length + suffix.size() + 2 < kLineWidth;
+    const bool fits = !std::exchange(new_line, false) && length + suffix.size() + 2 < kLineWidth;
     out += (fits ? ", " : ",\n" + std::string(kIndent, ' ')) + suffix;
     length = fits ? length + suffix.size() + 2 : kIndent + suffix.size();
   }

@@ -11,6 +11,7 @@
 #include "tercel/ops/reduce/vector_norms.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/optim/apply_rule.h"
 
 namespace tercel::optim {
 
@@ -44,8 +45,13 @@ void GroupOptimizer::zero_grad() {
 
 void GroupOptimizer::step() {
   const NoGradGuard no_grad;
+  // Before the first parameter is updated.
   for (const ParameterGroup& group : groups_)
-    for (const Tensor& p : group.parameters) check_takes_gradient(rule_, group.options, gradient_of(p));
+    for (const Tensor& p : group.parameters) {
+      check_takes_gradient(rule_, group.options, gradient_of(p));
+      if (const Gradient gradient = to_rows(gradient_of(p)); gradient.is_rows())
+        check_row_range(group_rule_name(rule_), gradient.rows, p);
+    }
   size_t index = 0;
   for (const ParameterGroup& group : groups_)
     for (const Tensor& p : group.parameters) {

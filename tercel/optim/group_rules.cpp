@@ -96,7 +96,6 @@ void apply(const char* name, RuleId id, const Step<double>& numbers, const Tenso
     apply_rule(name, id, numbers, parameter, states, gradient);
     return;
   }
-  check_row_range(name, gradient.rows, parameter);  // before the first block is updated
   UniqueRows unique;
   unique.reduce_in_blocks(gradient,
                           [&](const Gradient& rows) { apply_rule(name, id, numbers, parameter, states, rows); });
@@ -183,6 +182,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, double step, bo
   const RuleId id = rule_id(rule, o);
   check_takes_gradient(rule, o, given);
   check_rule_operands(name, id, parameter, states, gradient);
+  if (gradient.is_rows()) check_row_range(name, gradient.rows, parameter);  // before the first block is updated
   if (nothing_to_do(rule, o)) return;
   const Step<double> numbers = numbers_of(rule, o, step, first);
   apply(name, id, numbers, parameter, states, gradient);
@@ -207,6 +207,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Spa
     taken.push_back(rows_or_dense({gradients[i], Tensor()}));
     check_takes_gradient(rule, o, {gradients[i], Tensor()});
     check_rule_operands(name, id, parameters[i], states.subspan(i * each, each), taken[i]);
+    if (taken[i].is_rows()) check_row_range(name, taken[i].rows, parameters[i]);
   }
   if (nothing_to_do(rule, o)) return;
   Step<double> numbers = numbers_of(rule, o, 1, first);

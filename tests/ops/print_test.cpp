@@ -8,12 +8,32 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/sparse/compressed.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
 namespace {
 
 // PyTorch's output, without "torch." before dtypes.
+TEST(Print, PartsOfSparseTensors) {
+  const Tensor coo = sparse_coo_tensor(tensor({{0, 1, 1}}), tensor({3.0, 4.0, 5.0}), {3});
+  EXPECT_EQ(to_string(coo),
+            "tensor(indices=tensor([[0, 1, 1]]),\n       values=tensor([3., 4., 5.]),\n"
+            "       size=(3,), nnz=3, layout=sparse_coo)");
+  const Tensor m = tensor({{1.0, 0.0}, {0.0, 2.5}}, kFloat64);
+  EXPECT_EQ(to_string(to_sparse_csr(m)),
+            "tensor(crow_indices=tensor([0, 1, 2]),\n       col_indices=tensor([0, 1]),\n"
+            "       values=tensor([1.0000, 2.5000]), size=(2, 2), nnz=2, dtype=float64,\n       layout=sparse_csr)");
+  const int64_t block[] = {1, 2};
+  EXPECT_EQ(to_string(to_sparse_bsc(tensor({{1.0, 2.0}}), block)),
+            "tensor(ccol_indices=tensor([0, 1]),\n       row_indices=tensor([0]),\n"
+            "       values=tensor([[[1., 2.]]]), size=(1, 2), nnz=1, layout=sparse_bsc)");
+  EXPECT_EQ(to_string(sparse_coo_tensor({2, 3}).requires_grad_()),
+            "tensor(indices=tensor([], size=(2, 0)),\n       values=tensor([], size=(0,)),\n"
+            "       size=(2, 3), nnz=0, layout=sparse_coo, requires_grad=True)");
+}
+
 TEST(Print, AsPyTorch) {
   EXPECT_EQ(to_string(tensor({{1, 2}, {3, 4}})),
             "tensor([[1, 2],\n"

@@ -6,10 +6,12 @@
 #include <functional>
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/gradient.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/embedding/embedding.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/tensor_of.h"
 #include "tercel/ops/nn/linear.h"
 #include "tercel/ops/nn/loss.h"
 #include "tercel/ops/random/random.h"
@@ -53,6 +55,16 @@ TEST(GroupOptimizer, SgdIsPyTorchs) {
     w -= 0.1 * (g + 0.9 * buffer);
   });
   expect_steps<SGD>({.lr = 0.1, .maximize = true}, [](double& w, double g, int) { w += 0.1 * g; });
+}
+
+TEST(GroupOptimizer, ChecksAllRowsBeforeTheFirstUpdate) {
+  const Tensor good = ones({3, 2}).requires_grad_(), bad = ones({3, 2}).requires_grad_();
+  set_gradient(good, {ones({1, 2}), tensor({1})});
+  set_gradient(bad, {ones({1, 2}), tensor({9})});
+  SGD optimizer({good, bad}, {.lr = 0.1});
+  EXPECT_THROW(optimizer.step(), IndexError);
+  EXPECT_EQ(values_of(good), std::vector<double>(6, 1));
+  EXPECT_TRUE(optimizer.state_dict().empty());
 }
 
 TEST(GroupOptimizer, AdamAndAdamWArePyTorchs) {

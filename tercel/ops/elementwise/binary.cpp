@@ -317,6 +317,7 @@ bool has_sparse_operand(const Pair& in) {
 template <class F>
 [[gnu::cold, gnu::noinline]] Tensor of_sparse(const Pair& in) {
   const Tensor *a = in[0].tensor(), *b = in[1].tensor();
+  if constexpr (std::is_same_v<F, op::Sub>) F::check(in[0], in[1]);
   if constexpr (std::is_same_v<F, op::Add> || std::is_same_v<F, op::Sub>) {
     const int sign = std::is_same_v<F, op::Add> ? 1 : -1;
     const OperandRef& other = in[1];
@@ -350,6 +351,7 @@ template <class F>
   if constexpr (std::is_same_v<F, op::Add>) {
     return sparse_add_("add_", a, b ? *b : scalar_tensor(in[1].number()), 1);
   } else if constexpr (std::is_same_v<F, op::Sub>) {
+    F::check(in[0], in[1]);
     return sparse_add_("sub_", a, b ? *b : scalar_tensor(in[1].number()), -1);
   } else if constexpr (std::is_same_v<F, op::Mul>) {
     return b ? sparse_mul_(a, *b) : sparse_mul_(a, in[1].number());
@@ -487,8 +489,8 @@ Scalar negative(Scalar alpha) {
 }
 
 void check_alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
-  check_strided(op, a);
-  check_strided(op, b, "other");
+  check_defined(op, a, "self");
+  check_defined(op, b, "other");
   TERCEL_CHECK(alpha.category() != TypeCategory::Bool || (a.dtype() == kBool && b.dtype() == kBool), RuntimeError, op,
                ": Boolean alpha only supported for Boolean results.");
   TERCEL_CHECK(alpha.is_integral() || a.is_differentiable() || b.is_differentiable(), RuntimeError, op,
@@ -523,33 +525,41 @@ const Tensor& add_scaled_(const Tensor& a, const Tensor& b, Scalar alpha) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("add", a, b, alpha);
   if (has_sparse(a, b)) [[unlikely]]
     return sparse_add(a, b, alpha);
-  check_alpha("add", a, b, alpha);
+  check_strided("add", a);
+  check_strided("add", b, "other");
   if (is_one(alpha)) return add(a, b);
   return add_scaled(a, b, alpha_for(a, b, alpha));
 }
 const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("add_", a, b, alpha);
   if (has_sparse(a, b)) [[unlikely]]
     return sparse_add_("add_", a, b, alpha);
-  check_alpha("add_", a, b, alpha);
+  check_strided("add_", a);
+  check_strided("add_", b, "other");
   if (is_one(alpha)) return add_(a, b);
   return add_scaled_(a, b, alpha_for(a, b, alpha));
 }
 Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("sub", a, b, alpha);
+  op::Sub::check(a, b);
   if (has_sparse(a, b)) [[unlikely]]
     return sparse_add(a, b, negative(alpha));
-  check_alpha("sub", a, b, alpha);
+  check_strided("sub", a);
+  check_strided("sub", b, "other");
   if (is_one(alpha)) return sub(a, b);
-  op::Sub::check(a, b);
   return add_scaled(a, b, negative(alpha));
 }
 const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("sub_", a, b, alpha);
+  op::Sub::check(a, b);
   if (has_sparse(a, b)) [[unlikely]]
     return sparse_add_("sub_", a, b, negative(alpha));
-  check_alpha("sub_", a, b, alpha);
+  check_strided("sub_", a);
+  check_strided("sub_", b, "other");
   if (is_one(alpha)) return sub_(a, b);
-  op::Sub::check(a, b);
   return add_scaled_(a, b, negative(alpha));
 }
 

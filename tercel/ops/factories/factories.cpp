@@ -7,6 +7,7 @@
 
 #include "tercel/core/convert.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/copy_impl.h"
 #include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/common/out.h"
@@ -38,11 +39,16 @@ bool is_row_major(const Tensor& x) {
   return true;
 }
 
+/** A new sparse tensor after its values are set. */
+Tensor finished(const Tensor& out, const TensorOptions& options) {
+  return options.requires_grad ? Tensor(out).requires_grad_() : out;
+}
+
 }  // namespace
 
 Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
   if (has_sparse(x)) [[unlikely]]
-    return sparse_empty_like("empty_like", x, options, format);
+    return finished(sparse_empty_like("empty_like", x, options, format), options);
   check_strided("empty_like", x);
   if (format != MemoryFormat::Preserve) return empty(x.sizes(), options, format);
   if (is_row_major(x)) return empty(x.sizes(), options);
@@ -51,7 +57,7 @@ Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
 Tensor empty_like(const Tensor& x, MemoryFormat format) { return empty_like(x, x.options(), format); }
 Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
   if (has_sparse(x)) [[unlikely]]
-    return sparse_empty_like("zeros_like", x, options, format);
+    return finished(zero_(sparse_empty_like("zeros_like", x, options, format)), options);
   return detail::made_like(x, options, format, [](Tensor& out) { zero_elements(out); });
 }
 Tensor zeros_like(const Tensor& x, MemoryFormat format) { return zeros_like(x, x.options(), format); }
@@ -62,9 +68,11 @@ Tensor full_like(const Tensor& x, Scalar value, MemoryFormat format) {
   return full_like(x, value, x.options(), format);
 }
 Tensor ones_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
+  if (is_sparse(x.layout()) && options.layout == Layout::Strided) return ones(x.sizes(), options);
+  check_strided("ones_like", x);
   return full_like(x, 1, options, format);
 }
-Tensor ones_like(const Tensor& x, MemoryFormat format) { return full_like(x, 1, x.options(), format); }
+Tensor ones_like(const Tensor& x, MemoryFormat format) { return ones_like(x, x.options(), format); }
 
 Tensor arange(Scalar end) { return arange(0, end); }
 Tensor arange(Scalar start, Scalar end, Scalar step) {

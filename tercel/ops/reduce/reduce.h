@@ -70,7 +70,7 @@ MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bo
 TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
 /** Whether any element is nonzero (NaN is); the result is bool, or uint8 for uint8. */
 TERCEL_OP_API(method, out, layout_sparse) Tensor any(const Tensor& x);
-TERCEL_OP_API(method, out, layout_sparse) Tensor any(const Tensor& x, IntSpan dim, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dim, bool keepdim = false);
 /** Whether all elements are nonzero; the result is bool, or uint8 for uint8. */
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x);
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dim, bool keepdim = false);

@@ -125,7 +125,10 @@ int64_t extent(const Tensor& plain) {
   const Tensor all = plain.contiguous();
   return with_index(all.dtype(), [&]<class I> {
     const I* at = static_cast<const I*>(all.data_ptr());
-    return static_cast<int64_t>(*std::max_element(at, at + all.numel())) + 1;
+    const auto largest = static_cast<int64_t>(*std::max_element(at, at + all.numel()));
+    TERCEL_CHECK(largest < std::numeric_limits<int64_t>::max(), RuntimeError,
+                 "sparse_compressed_tensor: no size has room for index ", largest);
+    return largest + 1;
   });
 }
 

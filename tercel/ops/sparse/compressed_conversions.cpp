@@ -228,14 +228,15 @@ Tensor filled(const Tensor& x) {
 
 }  // namespace
 
-Tensor compressed_to_dense(const Tensor& x) {
+Tensor compressed_to_dense(const Tensor& x, bool masked_grad) {
   Tensor out;
   {
     const NoRecordGuard no_record;
     out = filled(x);
   }
   if (should_record(x))
-    record("ToDenseBackward0", out, {x}, [pattern = SavedTensor(x.detach())](BackwardCall& call) {
+    record("ToDenseBackward0", out, {x}, [pattern = SavedTensor(x.detach()), masked_grad](BackwardCall& call) {
+      if (!masked_grad) return call.set(0, call.take());
       const Tensor like = pattern.get();
       call.set(0, with_values(like, elements_at_pattern(call.grad(), like)));
     });
@@ -263,7 +264,7 @@ Tensor compressed_to_coo(const Tensor& x) {
   const CsrMatrix a = matrix_of(rows);
   check_columns("to_sparse", a);
   const Tensor indices = stack({to(csr_rows(a), kInt64), to(a.columns, kInt64)}, 0);
-  return coo_of_values(indices, compressed_values(rows), x.sizes(), true);
+  return coo_of_values(indices, compressed_values(rows), x.sizes(), csr_ascends("to_sparse", a));
 }
 
 }  // namespace tercel

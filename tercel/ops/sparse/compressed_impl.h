@@ -61,7 +61,8 @@ Tensor stack_batches(Span<Tensor> batches);
 }  // namespace sparse_ops
 
 // What ops do with operands of which at least one has a compressed layout (Note [Sparse operands]).
-Tensor compressed_to_dense(const Tensor& x);
+/** The gradient has x's pattern, or is strided if not `masked_grad`. */
+Tensor compressed_to_dense(const Tensor& x, bool masked_grad);
 Tensor compressed_to_coo(const Tensor& x);
 Tensor compressed_map_values(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor& values)> f);
 Tensor compressed_add(const Tensor& a, const Tensor& b, Scalar alpha);

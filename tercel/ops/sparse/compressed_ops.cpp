@@ -56,11 +56,7 @@ Operands operands_of(const char* op, const Tensor& x, const Tensor& y) {
   const ScalarType dtype = result_type(x, y);
   out.a.values = to(out.a.values, dtype);
   out.b.values = to(out.b.values, dtype);
-  if (out.a.index_dtype() != out.b.index_dtype())
-    for (CsrMatrix* m : {&out.a, &out.b}) {
-      m->offsets = to(m->offsets, kInt64);
-      m->columns = to(m->columns, kInt64);
-    }
+  sparse_ops::share_index_dtype(out.a, out.b);
   return out;
 }
 
@@ -187,7 +183,8 @@ Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index) {
   DimVector sizes(x.sizes().subspan(1, x.sizes().size() - 1));
   sizes[0] = x.size(1 - d);
   const Tensor indices = to(unsqueeze(narrow(parts.plain_indices, 0, first, count), 0), kInt64);
-  return coo_of_values(indices, narrow(compressed_values(x), 0, first, count), sizes, true);
+  return coo_of_values(indices, narrow(compressed_values(x), 0, first, count), sizes,
+                       sparse_ops::ascends(select(indices, 0, 0)));
 }
 
 Tensor compressed_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {

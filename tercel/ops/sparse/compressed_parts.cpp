@@ -8,6 +8,7 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/sparse/compressed_impl.h"
 #include "tercel/ops/sparse/coo.h"
+#include "tercel/ops/sparse/coo_impl.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 
@@ -137,6 +138,9 @@ bool has_plain_rows(const Tensor& x, const Tensor& pattern) {
 /** Of another matrix of the same layout: what both have, and zeros. */
 Tensor merged_elements(const Tensor& x, const Tensor& pattern) {
   CsrMatrix ones = matrix_of(pattern), none = ones;
+  // The merge has ascending columns.
+  if (!csr_ascends("sparse_mask", ones))
+    return elements_at(compressed_to_coo(x), unflatten(positions_of(pattern), pattern.sizes()), 2);
   ones.values = expand(tercel::ones({}, TensorOptions(x.dtype())), {ones.nnz()});
   none.values = expand(zeros({}, TensorOptions(x.dtype())), {none.nnz()});
   return csr_add("sparse_mask", none, csr_mul("sparse_mask", matrix_of(x), ones), 1).values;

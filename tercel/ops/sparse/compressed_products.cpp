@@ -72,11 +72,7 @@ Tensor sparse_product(const Tensor& a, const Tensor& b) {
   const DimVector sizes{a.size(0), b.size(1)};
   const bool by_columns = a.layout() == Layout::SparseCsc && b.layout() == Layout::SparseCsc;
   CsrMatrix left = matrix_of(by_columns ? b : to_sparse_csr(a)), right = matrix_of(by_columns ? a : to_sparse_csr(b));
-  if (left.index_dtype() != right.index_dtype())
-    for (CsrMatrix* m : {&left, &right}) {
-      m->offsets = to(m->offsets, kInt64);
-      m->columns = to(m->columns, kInt64);
-    }
+  sparse_ops::share_index_dtype(left, right);
   return tensor_of(by_columns ? Layout::SparseCsc : Layout::SparseCsr, csr_times_csr("mm", left, right), sizes);
 }
 
@@ -165,7 +161,7 @@ Tensor compressed_addmm(const Tensor& input, const Tensor& a, const Tensor& b, S
                "addmm: computation on CPU is not implemented for ", layout_word(input.layout()), " + ",
                layout_word(a.layout()), " @ ", layout_word(b.layout()));
   const Tensor summand = is_sparse(input.layout()) ? input : expand(input, product.sizes());
-  if (beta.to_double() == 0) return product;
+  if (equals(beta, 0)) return product;
   return add(times(summand, beta), product);
 }
 
@@ -193,7 +189,7 @@ Tensor sparse::sampled_addmm(const Tensor& input, const Tensor& mat1, const Tens
                "sampled_addmm: Expected mat1 and self to have the same dtype, but got ", scalar_type_word(mat1.dtype()),
                " and ", scalar_type_word(input.dtype()));
   const Tensor products = mul(sampled_values(input.detach(), mat1, mat2), alpha);
-  return with_values(input, beta.to_double() == 0 ? products : add(mul(compressed_values(input), beta), products));
+  return with_values(input, equals(beta, 0) ? products : add(mul(compressed_values(input), beta), products));
 }
 
 }  // namespace tercel

@@ -20,13 +20,10 @@ namespace tercel {
 
 namespace {
 
-Tensor filled(const Tensor& x) {
+/** Strided, of x's sizes. */
+Tensor filled(const Tensor& x, const sparse_ops::UniqueEntries& entries) {
   const NoRecordGuard no_record;
-  const Tensor unique = coalesce(x);
-  const SparseData& parts = sparse_ops::parts_of("to_dense", unique);
-  // Also of a tensor that only claims to be coalesced.
-  const Tensor flat = sparse_ops::flat_indices("to_dense", parts.indices, sparse_ops::sparse_sizes(unique, parts));
-  const Tensor values = parts.values.contiguous();
+  const Tensor flat = contiguous(entries.flat), values = contiguous(entries.values);
   Tensor out = zeros(x.sizes(), TensorOptions(x.dtype(), x.device()));
   const int64_t n = flat.numel();
   if (out.numel() == 0 || n == 0) return out;
@@ -66,19 +63,17 @@ Tensor to_dense(const Tensor& x, std::optional<ScalarType> dtype, bool masked_gr
   if (x.layout() == Layout::Strided) return dtype ? to(x, *dtype) : x;
   if (!is_compressed(x.layout())) sparse_ops::parts_of("to_dense", x);
   TERCEL_CHECK(!dtype || *dtype == x.dtype(), RuntimeError, "dtype argument is not supported by sparse_to_dense");
-  if (is_compressed(x.layout())) return compressed_to_dense(x);
-  Tensor out = filled(x);
-  if (should_record(x)) {
-    const Tensor pattern = coalesce(x);
-    const SparseData& parts = *pattern.impl().sparse();
+  if (is_compressed(x.layout())) return compressed_to_dense(x, masked_grad);
+  const sparse_ops::UniqueEntries entries = sparse_ops::unique_entries("to_dense", x);
+  Tensor out = filled(x, entries);
+  if (should_record(x))
     record("ToDenseBackward0", out, {x},
-           [indices = SavedTensor(parts.indices), sizes = DimVector(x.sizes()), masked_grad](BackwardCall& call) {
+           [indices = SavedTensor(entries.indices), sizes = DimVector(x.sizes()), masked_grad](BackwardCall& call) {
              const Tensor at = indices.get();
              if (!masked_grad) return call.set(0, call.take());
              call.set(0,
                       sparse_ops::coo_of_values(at, sparse_ops::elements_at(call.grad(), at, at.size(0)), sizes, true));
            });
-  }
   return out;
 }
 

@@ -70,13 +70,6 @@ void check_below(const Bounds& bounds, IntSpan size) {
                  size[d], " but found index ", bounds.high[d]);
 }
 
-bool ascends(const Tensor& indices, IntSpan sparse_sizes) {
-  const Tensor keys = sparse_ops::flat_indices("sparse_coo_tensor", indices, sparse_sizes);
-  const auto* first = static_cast<const int64_t*>(keys.data_ptr());
-  return std::adjacent_find(first, first + keys.numel(), [](int64_t a, int64_t b) { return a >= b; }) ==
-         first + keys.numel();
-}
-
 Tensor constructed(const Tensor& given, const Tensor& values, IntSpan size, bool check,
                    std::optional<bool> is_coalesced) {
   const Tensor indices = to(given, kInt64).detach();
@@ -93,7 +86,10 @@ Tensor constructed(const Tensor& given, const Tensor& values, IntSpan size, bool
     const Bounds bounds = bounds_of(indices);
     check_not_negative(bounds);
     check_below(bounds, size);
-    TERCEL_CHECK(!coalesced || ascends(indices, size.subspan(0, sparse_dim)), RuntimeError,
+    const auto in_order = [&] {
+      return sparse_ops::ascends(sparse_ops::flat_indices("sparse_coo_tensor", indices, size.subspan(0, sparse_dim)));
+    };
+    TERCEL_CHECK(!coalesced || in_order(), RuntimeError,
                  "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
   }
   return sparse_ops::coo_of_values(indices, values, size, coalesced);

@@ -31,6 +31,15 @@ Tensor recorded_values(const Tensor& x);
 Tensor flat_indices(const char* op, const Tensor& indices, IntSpan sparse_sizes);
 /** IndexError for an index outside the sparse sizes. */
 void check_indices(const char* op, const Tensor& indices, IntSpan sparse_sizes);
+/** Whether numbers, strided and of one dimension, int64, ascend, none twice. */
+bool ascends(const Tensor& numbers);
+/** Entries in row-major order, each once. */
+struct UniqueEntries {
+  Tensor indices, values;
+  Tensor flat;  ///< row-major positions [nnz]
+};
+/** Those of a COO tensor, also of one that only claims to be coalesced; shares parts in order. Not recorded. */
+UniqueEntries unique_entries(const char* op, const Tensor& x);
 /** Whether both have the same entries in the same order. */
 bool same_entries(const SparseData& a, const SparseData& b);
 /** The reverse of flat_indices(): indices [n, nnz] of flat positions. */

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
@@ -125,6 +126,18 @@ void check_indices(const char* op, const Tensor& indices, IntSpan sizes) {
       TERCEL_CHECK(inside, IndexError, op, ": the tensor has indices outside of size ", size, " of dimension ", d);
     });
   }
+}
+
+bool ascends(const Tensor& numbers) {
+  const auto* at = static_cast<const int64_t*>(numbers.data_ptr());
+  const int64_t step = numbers.stride(0);
+  std::atomic<bool> ascend{true};
+  parallel_for(1, std::max<int64_t>(numbers.numel(), 1), kGrain, [&](int64_t begin, int64_t end) {
+    bool falls = false;
+    for (int64_t i = begin; i < end; ++i) falls |= at[i * step] <= at[(i - 1) * step];
+    if (falls) ascend.store(false, std::memory_order_relaxed);
+  });
+  return ascend.load();
 }
 
 bool same_entries(const SparseData& a, const SparseData& b) {

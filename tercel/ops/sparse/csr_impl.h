@@ -36,6 +36,11 @@ void check_columns(const char* op, const CsrMatrix& a);
 /** RuntimeError if the number does not fit in indices of the dtype. */
 void check_index_range(const char* op, int64_t largest, ScalarType index_dtype);
 
+/** The dtype in which values of `t` are multiplied and added; sums of integers wrap, so int64 serves all. */
+ScalarType product_dtype(ScalarType t);
+/** Both with int64 indices if their dtypes differ. */
+void share_index_dtype(CsrMatrix& a, CsrMatrix& b);
+
 /** Contiguous parts whose offsets rise from 0 to nnz, else IndexError. */
 CsrMatrix checked_csr(const char* op, const CsrMatrix& a);
 
@@ -55,9 +60,13 @@ CsrMatrix csr_times_csr(const char* op, const CsrMatrix& a, const CsrMatrix& b);
 
 // csr_merge.cpp
 
-/** a + alpha * b of one dtype and index dtype: an entry wherever one of them has one. */
+/** Whether the columns of each row ascend, none twice. */
+bool csr_ascends(const char* op, const CsrMatrix& a);
+/** The same matrix with ascending columns; equal entries are added. */
+CsrMatrix csr_ascending(const char* op, const CsrMatrix& a);
+/** a + alpha * b of one dtype and index dtype: an entry wherever one of them has one. Columns need not ascend. */
 CsrMatrix csr_add(const char* op, const CsrMatrix& a, const CsrMatrix& b, Scalar alpha);
-/** a * b of one dtype and index dtype: an entry wherever both have one. */
+/** a * b of one dtype and index dtype: an entry wherever both have one. Columns need not ascend. */
 CsrMatrix csr_mul(const char* op, const CsrMatrix& a, const CsrMatrix& b);
 
 // csr_sorting.cpp

@@ -1,5 +1,6 @@
 // Sums and products of the elements of two matrices by rows.
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 #include <utility>
 
@@ -63,7 +64,19 @@ void merge_row(const R& a, const R& b, int64_t row, Both&& both, OnlyA&& only_a,
   while (k < end_b) only_b(k++);
 }
 
-/** The merge of two matrices; entries of one alone are left out if `common`. */
+/** Whether the columns of a row ascend, none twice. */
+template <class I>
+bool row_ascends(const I* offsets, const I* columns, int64_t row) {
+  bool falls = false;
+  for (auto e = static_cast<int64_t>(offsets[row]) + 1; e < static_cast<int64_t>(offsets[row + 1]); ++e)
+    falls |= columns[e] <= columns[e - 1];
+  return !falls;
+}
+
+/**
+ * The merge of two matrices; entries of one alone are left out if `common`. Without offsets if the columns of a row do
+ * not ascend.
+ */
 template <class I, class T, class Both, class OnlyB>
 CsrMatrix merged(const char* op, const CsrMatrix& left, const CsrMatrix& right, bool common, Both&& both,
                  OnlyB&& only_b) {
@@ -72,14 +85,19 @@ CsrMatrix merged(const char* op, const CsrMatrix& left, const CsrMatrix& right, 
   const int64_t grain = std::max<int64_t>(1, kGrain * rows / std::max<int64_t>(left.nnz() + right.nnz() + rows, 1));
   const Tensor counts = empty({rows + 1}, kInt64);
   auto* count = counts.data<int64_t>();
+  std::atomic<bool> ascend{true};
   parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+    bool all = true;
     for (int64_t r = begin; r < end; ++r) {
       int64_t n = 0;
+      all = all && row_ascends(a.offsets, a.columns, r) && row_ascends(b.offsets, b.columns, r);
       merge_row(
           a, b, r, [&](int64_t, int64_t) { ++n; }, [&](int64_t) { n += one; }, [&](int64_t) { n += one; });
       count[r] = n;
     }
+    if (!all) ascend.store(false, std::memory_order_relaxed);
   });
+  if (!ascend.load()) return {};
   int64_t nnz = 0;
   for (int64_t r = 0; r < rows; ++r) nnz += std::exchange(count[r], nnz);
   count[rows] = nnz;
@@ -113,22 +131,49 @@ CsrMatrix merged(const char* op, const CsrMatrix& left, const CsrMatrix& right, 
 template <class F>
 CsrMatrix with_operands(const char* op, const CsrMatrix& given_a, const CsrMatrix& given_b, F&& f) {
   const ScalarType dtype = given_a.values.dtype();
-  const ScalarType compute = dtype == kFloat16 || dtype == kBFloat16 ? kFloat32
-                             : is_integral(dtype, true)              ? kInt64
-                                                                     : dtype;
+  const ScalarType compute = product_dtype(dtype);
   CsrMatrix a = checked_csr(op, given_a), b = checked_csr(op, given_b);
   TERCEL_ASSERT(a.num_rows() == b.num_rows() && a.num_columns == b.num_columns && a.index_dtype() == b.index_dtype());
   a.values = to(a.values, compute);
   b.values = to(b.values, compute);
-  CsrMatrix out = visit_index_types(op, a.index_dtype(), [&]<class I> {
-    return visit_types<float, double, int64_t, Complex<float>, Complex<double>>(
-        op, compute, [&]<class T> { return f.template operator()<I, T>(a, b); });
-  });
+  const auto run = [&] {
+    return visit_index_types(op, a.index_dtype(), [&]<class I> {
+      return visit_types<float, double, int64_t, Complex<float>, Complex<double>>(
+          op, compute, [&]<class T> { return f.template operator()<I, T>(a, b); });
+    });
+  };
+  CsrMatrix out = run();
+  if (!out.offsets.defined()) {
+    a = csr_ascending(op, a);
+    b = csr_ascending(op, b);
+    out = run();
+  }
   out.values = to(out.values, dtype);
   return out;
 }
 
 }  // namespace
+
+bool csr_ascends(const char* op, const CsrMatrix& given) {
+  const CsrMatrix a = checked_csr(op, {given.offsets, given.columns, Tensor(), given.num_columns});
+  std::atomic<bool> ascend{true};
+  with_index(a.index_dtype(), [&]<class I> {
+    const I *offsets = static_cast<const I*>(a.offsets.data_ptr()),
+            *columns = static_cast<const I*>(a.columns.data_ptr());
+    const int64_t work = 1 + a.nnz() / std::max<int64_t>(a.num_rows(), 1);
+    parallel_for(0, a.num_rows(), std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+      bool all = true;
+      for (int64_t r = begin; all && r < end; ++r) all = row_ascends(offsets, columns, r);
+      if (!all) ascend.store(false, std::memory_order_relaxed);
+    });
+  });
+  return ascend.load();
+}
+
+CsrMatrix csr_ascending(const char* op, const CsrMatrix& a) {
+  return csr_of_entries(op, to(csr_rows(a), kInt64), to(a.columns, kInt64), a.values, a.num_rows(), a.num_columns,
+                        a.index_dtype());
+}
 
 CsrMatrix csr_add(const char* op, const CsrMatrix& a, const CsrMatrix& b, Scalar alpha) {
   return with_operands(op, a, b, [&]<class I, class T>(const CsrMatrix& x, const CsrMatrix& y) {

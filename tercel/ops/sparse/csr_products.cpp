@@ -26,12 +26,6 @@ constexpr int64_t kGrain = 32768;
 /** A result of at least this size does not stay in the caches until it is read. */
 constexpr size_t kStreamBytes = size_t{32} << 20;
 
-/** The dtype in which values of `t` are multiplied; sums of integers wrap, so int64 serves all. */
-ScalarType product_dtype(ScalarType t) {
-  if (t == kFloat16 || t == kBFloat16) return kFloat32;
-  return is_integral(t, true) ? kInt64 : t;
-}
-
 CsrLoop loop_of(const CsrMatrix& a, ScalarType dtype) {
   return {.offsets = a.offsets.data_ptr(),
           .columns = a.columns.data_ptr(),
@@ -112,6 +106,19 @@ void scatter_into(const char* op, const CsrMatrix& a, const Tensor& dense, const
 }
 
 }  // namespace
+
+ScalarType product_dtype(ScalarType t) {
+  if (t == kFloat16 || t == kBFloat16) return kFloat32;
+  return is_integral(t, true) ? kInt64 : t;
+}
+
+void share_index_dtype(CsrMatrix& a, CsrMatrix& b) {
+  if (a.index_dtype() == b.index_dtype()) return;
+  for (CsrMatrix* m : {&a, &b}) {
+    m->offsets = to(m->offsets, kInt64);
+    m->columns = to(m->columns, kInt64);
+  }
+}
 
 CsrMatrix checked_csr(const char* op, const CsrMatrix& given) {
   CsrMatrix a{given.offsets.contiguous(), given.columns.contiguous(),

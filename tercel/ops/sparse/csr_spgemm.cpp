@@ -213,15 +213,14 @@ CsrMatrix product_of(const char* op, const CsrMatrix& a, const CsrMatrix& b) {
 
 CsrMatrix csr_times_csr(const char* op, const CsrMatrix& given_a, const CsrMatrix& given_b) {
   const ScalarType dtype = given_a.values.dtype();
-  const ScalarType compute = dtype == kFloat16 || dtype == kBFloat16 ? kFloat32
-                             : is_integral(dtype, true)              ? kInt64
-                                                                     : dtype;
+  const ScalarType compute = product_dtype(dtype);
   CsrMatrix a = checked_csr(op, given_a), b = checked_csr(op, given_b);
   TERCEL_CHECK(a.num_columns == b.num_rows(), RuntimeError, op, ": sizes of the operands do not fit: ", a.num_columns,
                " columns and ", b.num_rows(), " rows");
   a.values = to(a.values, compute);
   b.values = to(b.values, compute);
   const bool narrow = b.num_columns <= std::max<int64_t>(1 << 16, 4 * b.nnz());
+  if (!narrow) check_columns(op, b);
   const UniqueValues used = narrow ? UniqueValues{} : unique(b.columns, true);
   const int64_t num_columns = b.num_columns;
   if (!narrow) {

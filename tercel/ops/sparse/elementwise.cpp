@@ -71,7 +71,7 @@ Tensor merged(const Tensor& a, const Tensor& b, Scalar alpha) {
   const SparseData &left = parts_of("add", a), &right = parts_of("add", b);
   const ScalarType dtype = result_type(a, b);
   const Tensor values_a = to(left.values, dtype);
-  const bool plain = alpha.category() == TypeCategory::Bool || (alpha.is_integral() && alpha.to_int64() == 1);
+  const bool plain = equals(alpha, 1);
   const Tensor values_b = plain ? to(right.values, dtype) : to(mul(right.values, alpha), dtype);
   if (same_entries(left, right))
     return make_coo(left.indices, add(values_a, values_b), a.sizes(), left.coalesced || right.coalesced);

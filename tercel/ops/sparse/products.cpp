@@ -1,19 +1,11 @@
 // Products of COO matrices.
-#include <algorithm>
-#include <numeric>
-
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
-#include "tercel/core/element_type.h"
-#include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/factories/factories.h"
-#include "tercel/ops/index/gather.h"
 #include "tercel/ops/linalg/matmul.h"
-#include "tercel/ops/reduce/reduce.h"
-#include "tercel/ops/sort/unique.h"
 #include "tercel/ops/sparse/compressed_impl.h"
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/coo_impl.h"
@@ -31,6 +23,7 @@ namespace {
 using sparse_ops::coo_of_values;
 using sparse_ops::csr_of_entries;
 using sparse_ops::csr_rows;
+using sparse_ops::csr_sampled_product;
 using sparse_ops::csr_times_csr;
 using sparse_ops::csr_times_dense;
 using sparse_ops::CsrMatrix;
@@ -39,6 +32,7 @@ using sparse_ops::for_values;
 using sparse_ops::make_coo;
 using sparse_ops::parts_of;
 using sparse_ops::recorded_values;
+using sparse_ops::unique_entries;
 
 /** A matrix by rows; equal entries are added. */
 CsrMatrix rows_of(const Tensor& x) {
@@ -87,16 +81,26 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return is_sparse(b.layout()) ? times_sparse(a, b) : times_dense(a, b);
 }
 
-/** grad @ other at the entries of a pattern, [2, nnz]: the gradient of a matrix with these entries. */
+/** grad @ other at unique entries [2, nnz] in order: the gradient of a matrix with these entries. */
 Tensor sampled(const Tensor& grad, const Tensor& other, const Tensor& at, IntSpan sizes) {
+  if (is_sparse(grad.layout()) || is_sparse(other.layout()))
+    return coo_of_values(at, elements_at(mm(grad, other), at, 2), sizes, true);
   Tensor values;
-  if (is_sparse(grad.layout()) || is_sparse(other.layout())) {
-    values = elements_at(mm(grad, other), at, 2);
-  } else {
-    const Tensor rows = index_select(grad, 0, select(at, 0, 0));
-    const Tensor columns = index_select(t(other), 0, select(at, 0, 1));
-    values = sum(mul(rows, columns), {1});
+  {
+    const NoRecordGuard no_record;
+    const Tensor columns = select(at, 0, 1);
+    CsrMatrix pattern = csr_of_entries("mm", select(at, 0, 0), columns, columns, sizes[0], sizes[1], kInt64);
+    pattern.values = Tensor();
+    values = csr_sampled_product("mm", pattern, grad, other);
   }
+  if (should_record(grad, other))
+    record("SampledAddmmBackward0", values, {grad, other},
+           [at = SavedTensor(at), sizes = DimVector(sizes), left = SavedTensor::when(other.requires_grad(), grad),
+            right = SavedTensor::when(grad.requires_grad(), other)](BackwardCall& call) {
+             const Tensor g = coo_of_values(at.get(), call.grad(), sizes, true);
+             if (call.needs(0)) call.set(0, tercel::mm(g, adjoint_of(right.get())));
+             if (call.needs(1)) call.set(1, tercel::mm(adjoint_of(left.get()), g));
+           });
   return coo_of_values(at, values, sizes, true);
 }
 
@@ -110,7 +114,7 @@ Tensor recorded_product(const Tensor& a, const Tensor& b, bool masked) {
   }
   if (!should_record(a, b)) return out;
   const auto pattern = [masked](const Tensor& x) {
-    return masked && x.requires_grad() && is_sparse(x.layout()) ? SavedTensor(indices(coalesce(x.detach())))
+    return masked && x.requires_grad() && is_sparse(x.layout()) ? SavedTensor(unique_entries("mm", x.detach()).indices)
                                                                 : SavedTensor();
   };
   SavedTensor pattern_a = pattern(a);
@@ -205,6 +209,7 @@ Tensor sparse_bmm(const Tensor& given, const Tensor& b) {
   const Tensor x = for_values(given);
   const SparseData& parts = parts_of("bmm", x);
   const int64_t batch = x.size(0), rows = x.size(1), columns = x.size(2);
+  sparse_ops::check_indices("bmm", parts.indices, x.sizes());  // one outside could be inside of the large matrix
   const Tensor of = select(parts.indices, 0, 0);
   const Tensor indices = cat({unsqueeze(add(mul(of, rows), select(parts.indices, 0, 1)), 0),
                               unsqueeze(add(mul(of, columns), select(parts.indices, 0, 2)), 0)},

@@ -66,6 +66,7 @@ Tensor sum_of(const Tensor& given, const Dims& summed, ScalarType dtype) {
   else if (!elements.is_differentiable() && elements.dtype() != kUInt64)
     elements = to(elements, kInt64);
   if (kept_dims.size() == n) return coo_of_values(parts.indices, elements, kept_sizes, parts.coalesced);
+  sparse_ops::check_indices("sum", parts.indices, sparse_ops::sparse_sizes(x, parts));  // also those left out below
   const Tensor rows = empty({static_cast<int64_t>(kept_dims.size())}, kInt64);
   for (size_t i = 0; i < kept_dims.size(); ++i) rows.data<int64_t>()[i] = kept_dims[i];
   return coalesce(coo_of_values(index_select(parts.indices, 0, rows), elements, kept_sizes, false));

@@ -7,6 +7,8 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/tensor_of.h"
 #include "tercel/ops/random/random.h"
+#include "tercel/ops/sparse/compressed.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/views/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -18,6 +20,22 @@ namespace {
 using Values = std::vector<double>;
 
 }  // namespace
+
+TEST(Factories, LikeSparseTensors) {
+  const Tensor x = tensor({{1.0, 0.0}, {0.0, 3.0}});
+  for (const Tensor& like : {to_sparse_csr(x), to_sparse_csc(x), to_sparse(x)}) {
+    const Tensor none = zeros_like(like);
+    EXPECT_EQ(none.layout(), like.layout());
+    EXPECT_EQ(test::values_of(to_dense(none)), (std::vector<double>{0, 0, 0, 0}));
+    TensorOptions options = like.options();
+    options.requires_grad = true;
+    EXPECT_TRUE(zeros_like(like, options).requires_grad());
+    EXPECT_TRUE(empty_like(like, options).requires_grad());
+    options.layout = Layout::Strided;
+    EXPECT_EQ(test::values_of(ones_like(like, options)), (std::vector<double>{1, 1, 1, 1}));
+    TERCEL_EXPECT_THROW(ones_like(like), NotImplementedError, "ones_like");
+  }
+}
 
 TEST(Factories, FilledTensors) {
   EXPECT_EQ(values_of(zeros({2, 2})), Values(4, 0));
