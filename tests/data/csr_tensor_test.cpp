@@ -60,8 +60,8 @@ TEST(CsrTensor, SharesRowOffsetsAndKeys) {
     EXPECT_EQ(csr.dtype(), kFloat32);
     const SparseData* const parts = csr.impl().sparse();
     ASSERT_NE(parts, nullptr);
-    EXPECT_TRUE(parts->indices.is_same(input.row_offsets));
-    EXPECT_TRUE(parts->plain_indices.is_same(input.keys));
+    EXPECT_EQ(parts->indices.data_ptr(), input.row_offsets.data_ptr());
+    EXPECT_EQ(parts->plain_indices.data_ptr(), input.keys.data_ptr());
     EXPECT_EQ(parts->values.sizes(), input.keys.sizes());
     EXPECT_EQ(parts->sparse_dim, 2);
     EXPECT_EQ(parts->dense_dim, 0);
@@ -79,7 +79,7 @@ TEST(CsrTensor, IsTheSumOfABag) {
   batch.key_weights = empty({4}, kFloat32);
   for (int i = 0; i < 4; ++i) batch.key_weights.data<float>()[i] = 0.5f * static_cast<float>(i);
   const Tensor weighted = csr_tensor(batch, 3);
-  EXPECT_TRUE(weighted.impl().sparse()->values.is_same(batch.key_weights));
+  EXPECT_EQ(weighted.impl().sparse()->values.data_ptr(), batch.key_weights.data_ptr());
   EXPECT_EQ(dense(weighted), (Matrix{{0.5f, 0, 1}, {0, 0, 0}, {0, 1.5f, 0}}));
 }
 

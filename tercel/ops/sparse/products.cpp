@@ -153,8 +153,9 @@ Tensor added(const Tensor& input, const Tensor& product, Scalar beta) {
   if (!is_sparse(input.layout()) && is_sparse(product.layout()))
     throw_error<RuntimeError>({"addmm: expected a strided input to be added to a strided product"});
   const Tensor whole = is_sparse(input.layout()) ? input : expand(input, product.sizes());
-  TERCEL_CHECK(whole.sizes() == product.sizes(), RuntimeError, "addmm: expected an input of sizes ", product.sizes(),
-               " but got ", whole.sizes());
+  TERCEL_CHECK(whole.sizes() == product.sizes(), NotImplementedError, "addmm: not implemented for layout ",
+               to_string(input.layout()), " of an input that is broadcast: expected an input of sizes ",
+               product.sizes(), " but got ", whole.sizes());
   if (const Complex<double> factor = beta.to_complex(); factor.real() != 0 || factor.imag() != 0)
     return add(mul(whole, beta), product);
   if (is_sparse(input.layout()) || !should_record(input)) return product;
