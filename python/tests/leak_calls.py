@@ -69,7 +69,7 @@ ARGUMENTS = {
     **{name: "tc.tensor([[0, 0], [1, 1]]), v[:2], tc.tensor([2, 2])"
        for name in ("_tensorflow_sparse", "_tensorflow_reorder", "_tensorflow_to_coo")},
     "_tensorflow_to_dense": "tc.tensor([[0, 0], [1, 1]]), v[:2], tc.tensor([2, 2]), 0, True",
-    "_tensorflow_sparse_of": "x.to_sparse()",
+    "_tensorflow_sparse_of": "x.to_sparse()", "to_sparse": "x, blocksize=1, layout=tc.sparse_bsr",
     **{name: "x.to_sparse_csr()" for name in ("crow_indices", "col_indices")},
     **{name: "x.to_sparse_csc()" for name in ("ccol_indices", "row_indices")},
     "_sparse_compressed_tensor": "tc.tensor([0, 1, 2]), i, v, [2, 2], tc.sparse_csr", "to_sparse_bsr": "x, [1, 1]",

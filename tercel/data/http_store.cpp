@@ -50,11 +50,11 @@ class HttpObject final : public RemoteObject {
                  ": HTTP: expected a server that answers requests for ranges or says the size of the file, found "
                  "neither");
     size_ = first.content_length;
-    TERCEL_CHECK(size_ <= kMostWholeBytes, IoError, printable(url_),
-                 ": HTTP: expected a server that answers requests for ranges, found one that sends whole files; of "
-                 "those, files of up to ",
-                 format_bytes(kMostWholeBytes), " can be read, and this one has ", format_bytes(size_),
-                 "; download it first");
+    constexpr std::string_view expected =
+        ": HTTP: expected a server that answers requests for ranges, found one that sends whole files; of those, files "
+        "of up to ";
+    TERCEL_CHECK(size_ <= kMostWholeBytes, IoError, printable(url_), expected, format_bytes(kMostWholeBytes),
+                 " can be read, and this one has ", format_bytes(size_), "; download it first");
     load_whole();
   }
 

@@ -9,7 +9,7 @@ from tercel.data._options import _tables, flag_of, name_of, path_of, paths_of, p
 from tercel.data.arrow_dataset import ArrowDataset, is_table
 from tercel.data.dataset import Dataset, open_files
 from tercel.data.making import ConvertResult, Progress, convert_csv, convert_dataset
-from tercel.data.table_text import LIST_SEPARATOR, ParquetFiles, write_text
+from tercel.data._table_text import LIST_SEPARATOR, ParquetFiles, write_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -86,7 +86,7 @@ def _split(options: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
 
 def _written(dataset: Dataset, target: Dict[str, Any], progress: Progress, options: Mapping[str, Any]) -> ConvertResult:
     made = convert_dataset(dataset, progress=progress, **target, **options)
-    return ConvertResult(made, -1, -1, -1, (), 0)
+    return ConvertResult(made, -1, -1, -1, (), 0, 0)
 
 
 @takes_options("csv", "arrow", "convert_dataset", "format.")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
@@ -83,9 +84,9 @@ Tensor SparseTensor::to_dense(Scalar default_value, bool validate_indices) const
     if (at[i] > at[i - 1]) continue;
     const IntSpan row(static_cast<const int64_t*>(indices_.data_ptr()) + i * indices_.size(1), shape.size());
     TERCEL_CHECK(at[i] != at[i - 1], RuntimeError, "indices[", i, "] = ", row, " is repeated");
-    throw_error<RuntimeError>({"indices[", i, "] = ", row,
-                               " is out of order. Many sparse ops require sorted indices. Use `reorder` to create a "
-                               "correctly ordered copy."});
+    constexpr std::string_view out_of_order =
+        " is out of order. Many sparse ops require sorted indices. Use `reorder` to create a correctly ordered copy.";
+    throw_error<RuntimeError>({"indices[", i, "] = ", row, out_of_order});
   }
   const Tensor out = full(shape, default_value, TensorOptions(values_.dtype(), values_.device()));
   const Tensor values = contiguous(values_);
