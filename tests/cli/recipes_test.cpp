@@ -151,8 +151,8 @@ TEST_F(Recipes, OptionsHavePrecedence) {
 }
 
 TEST_F(Recipes, NegativesAreLeftOutAndPredictionsCorrected) {
-  const Outcome outcome =
-      run({"convert", "criteo", source_, folder_ / "some", "--negative-rate", "0.2", "--seed", "1", "--test-every", "7", "--json"});
+  const Outcome outcome = run({"convert", "criteo", source_, folder_ / "some", "--negative-rate", "0.2", "--seed", "1",
+                               "--test-every", "7", "--json"});
   const Json json = parse_json(outcome.out, "convert", JsonErrors::Data);
   EXPECT_EQ(json["train"]["rows"].get<int64_t>() + json["left_out_negatives"].get<int64_t>(), 858);
   EXPECT_NE(outcome.err.find("train rows of label 0 left out"), std::string::npos) << outcome.err;
