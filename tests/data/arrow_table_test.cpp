@@ -275,7 +275,9 @@ TEST(ArrowTable, ProducersThatBreakTheInterfaceAreRefused) {
   refuses("a null pointer or a released child", [](Table& t) { t.arrays[3]->children = nullptr; });
   refuses("a null pointer or a released child", [](Table& t) { t.element = nullptr; });
   refuses("more elements", [](Table& t) { t.nodes[4]->array.length = 1; });
-  refuses("offsets that do not descend", [](Table& t) { t.content.t_offsets[5] = 0; });
+  refuses("offsets that do not descend", [](Table& t) {
+    if (t.content.t_offsets.size() > 5) t.content.t_offsets[5] = 0;  // not of the schema's table
+  });
   EXPECT_EQ(live, before);
 
   TERCEL_EXPECT_THROW(read({{{0, 9}, {9, 9}}, {}, 1, 0, nullptr}), DataError,

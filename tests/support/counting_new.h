@@ -33,10 +33,17 @@ inline void counted_delete(void* p) noexcept {
 
 }  // namespace tercel::test
 
-// The array, nothrow and sized variants call these.
+// The array and sized variants call these, and without a sanitizer, whose own are called, the nothrow ones do.
 void* operator new(size_t nbytes) { return tercel::test::counted_new(nbytes, alignof(std::max_align_t)); }
 void* operator new(size_t nbytes, std::align_val_t alignment) {
   return tercel::test::counted_new(nbytes, static_cast<size_t>(alignment));
+}
+void* operator new(size_t nbytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(nbytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 void operator delete(void* p) noexcept { tercel::test::counted_delete(p); }
 void operator delete(void* p, size_t) noexcept { tercel::test::counted_delete(p); }
