@@ -3,9 +3,10 @@
 // Note [Sparse products]
 // Row by row (Gustavson): the rows of b that a row of a names are added in a dense row, in the order of the entries,
 // and the columns that were touched are marked in a bitmap whose words are marked in turn, twice; reading the marks
-// gives the columns in ascending order without sorting. A first pass with the marks alone counts the entries, so that
-// the second writes into the result. Columns are first renumbered by those that b has if the dense row would otherwise
-// be far larger than b.
+// gives the columns in ascending order without sorting. A first pass counts the entries, so that the second writes into
+// the result; it holds for each column the last row that had it, which is cheaper than the bitmap where order does not
+// matter. Both wait for rows of b more than they compute, so they fetch rows ahead. Columns are first renumbered by
+// those that b has if the dense row would otherwise be far larger than b.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -27,6 +28,9 @@ namespace {
 
 /** Products of entries that are worth another thread. */
 constexpr int64_t kGrain = 16384;
+
+/** Entries between the fetch of a row and its use: of its offsets, then of its first cache lines. */
+constexpr int64_t kOffsetsAhead = 8, kRowsAhead = 3, kLinesAhead = 2;
 
 /** A set of columns that is read in ascending order. A view of memory: its pointers stay in registers. */
 class ColumnSet {
@@ -52,32 +56,21 @@ class ColumnSet {
   /** Calls visit(column) for each, and removes them. */
   template <class Visit>
   TERCEL_ALWAYS_INLINE void take(Visit&& visit) const {
-    take_words([&](size_t word, uint64_t marks) {
-      for (; marks != 0; marks &= marks - 1) visit(word << 6 | low_bit(marks));
-    });
-  }
-  /** Removes all; returns how many there were. */
-  int64_t clear() const {
-    int64_t count = 0;
-    take_words([&](size_t, uint64_t marks) { count += std::popcount(marks); });
-    return count;
+    for (size_t i = 0; i < num_used_; ++i)
+      for (uint64_t groups = std::exchange(used_[i], 0); groups != 0; groups &= groups - 1) {
+        const size_t group = i << 6 | low_bit(groups);
+        for (uint64_t words = std::exchange(used_words_[group], 0); words != 0; words &= words - 1) {
+          const size_t word = group << 6 | low_bit(words);
+          for (uint64_t marks = std::exchange(words_[word], 0); marks != 0; marks &= marks - 1)
+            visit(word << 6 | low_bit(marks));
+        }
+      }
   }
 
  private:
   static size_t level(int64_t size, int n) { return (static_cast<size_t>(size) >> (6 * n)) + 1; }
   static uint64_t bit(size_t n) { return uint64_t{1} << (n & 63); }
   static size_t low_bit(uint64_t marks) { return static_cast<size_t>(std::countr_zero(marks)); }
-  template <class Visit>
-  TERCEL_ALWAYS_INLINE void take_words(Visit&& visit) const {
-    for (size_t i = 0; i < num_used_; ++i)
-      for (uint64_t groups = std::exchange(used_[i], 0); groups != 0; groups &= groups - 1) {
-        const size_t group = i << 6 | low_bit(groups);
-        for (uint64_t words = std::exchange(used_words_[group], 0); words != 0; words &= words - 1) {
-          const size_t word = group << 6 | low_bit(words);
-          visit(word, std::exchange(words_[word], 0));
-        }
-      }
-  }
 
   uint64_t *words_, *used_words_, *used_;
   size_t num_used_;
@@ -126,21 +119,41 @@ class Product {
   }
 
  private:
+  static constexpr int64_t kIndicesOfLine = 64 / sizeof(I);
+
   static const I* pointer(const Tensor& x) { return static_cast<const I*>(x.data_ptr()); }
 
+  /** Fetches the row of b that the entry of `a` a few entries on names. */
+  TERCEL_ALWAYS_INLINE void fetch_ahead(int64_t entry, const T* values) const {
+    if (entry + kOffsetsAhead >= a_.nnz()) return;
+    __builtin_prefetch(offsets_b_ + columns_a_[entry + kOffsetsAhead]);
+    const auto first = static_cast<int64_t>(offsets_b_[columns_a_[entry + kRowsAhead]]);
+    for (int64_t line = 0; line < kLinesAhead; ++line)
+      __builtin_prefetch(columns_b_ + std::min(first + line * kIndicesOfLine, b_.nnz()));
+    if (values != nullptr) __builtin_prefetch(values + first);
+  }
   /** The number of entries of each row of the product. */
   void count_entries(int64_t begin, int64_t end, int64_t* count) const {
-    std::vector<uint64_t> memory = ColumnSet::memory(b_.num_columns);
-    const ColumnSet marks(memory, b_.num_columns);
+    std::vector<uint32_t> last_row(static_cast<size_t>(b_.num_columns));  // its number from 1 on
+    uint32_t number = 0;
     const I *offsets = offsets_b_, *columns = columns_b_;
     for (int64_t r = begin; r < end; ++r) {
+      if (++number == 0) {  // after 2^32 rows
+        std::fill(last_row.begin(), last_row.end(), 0);
+        number = 1;
+      }
+      int64_t entries = 0;
       const auto last = static_cast<int64_t>(offsets_a_[r + 1]);
       for (auto e = static_cast<int64_t>(offsets_a_[r]); e < last; ++e) {
+        fetch_ahead(e, nullptr);
         const auto stop = static_cast<int64_t>(offsets[columns_a_[e] + 1]);
-        for (auto f = static_cast<int64_t>(offsets[columns_a_[e]]); f < stop; ++f)
-          marks.insert(static_cast<size_t>(columns[f]));
+        for (auto f = static_cast<int64_t>(offsets[columns_a_[e]]); f < stop; ++f) {
+          uint32_t& seen = last_row[static_cast<size_t>(columns[f])];
+          entries += seen != number ? 1 : 0;
+          seen = number;
+        }
       }
-      count[r] = marks.clear();
+      count[r] = entries;
     }
   }
   /** Writes rows from their first entries on. */
@@ -155,6 +168,7 @@ class Product {
       const auto last = static_cast<int64_t>(offsets_a_[r + 1]);
       for (auto e = static_cast<int64_t>(offsets_a_[r]); e < last; ++e) {
         const T value = va[e];
+        fetch_ahead(e, vb);
         const auto stop = static_cast<int64_t>(offsets[columns_a_[e] + 1]);
         for (auto f = static_cast<int64_t>(offsets[columns_a_[e]]); f < stop; ++f) {
           const auto column = static_cast<size_t>(columns[f]);
