@@ -72,7 +72,12 @@ std::string csv_lines(Span<float> probabilities, size_t columns) {
 
 /** Whether a URL names a dataset rather than a text file. */
 bool is_dataset_url(const std::string& url) {
-  return url.ends_with(".json") || data::data_path_info(join_path(url, data::kDatasetFile));
+  if (url.ends_with(".json")) return true;
+  try {
+    return data::data_path_info(join_path(url, data::kDatasetFile)).has_value();
+  } catch (const IoError&) {  // some servers forbid names that do not exist
+    return false;
+  }
 }
 
 }  // namespace

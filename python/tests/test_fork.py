@@ -92,6 +92,41 @@ def test_multiprocessing_with_the_fork_context():
     assert done.returncode == 0, done.stderr
 
 
+def test_children_of_a_process_that_reads_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+    pq.write_table(pa.table({"y": pa.array([0.0, 1.0] * 20000, pa.float32()), "k": list(range(40000))}),
+                   tmp_path / "a.parquet", row_group_size=5000)
+    done = run(f"""
+    import os, signal, threading
+    import tercel.data as td
+    dataset = td.open_files("parquet", train=[{str(tmp_path / "a.parquet")!r}], label=["y"], categorical=["k"])
+    def read():
+        with dataset.batches("train", batch_size=1000) as reader:
+            return sum(batch.rows for batch in reader)
+    done = False
+    def go_on():
+        while not done:
+            read()
+    threads = [threading.Thread(target=go_on) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            os._exit(0 if read() == 40000 else 1)
+        status = os.waitpid(child, 0)[1]
+        if status != 0:
+            break
+    done = True
+    for thread in threads:
+        thread.join()
+    assert status == 0, status
+    """)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_node_that_is_replaced_dies_when_no_lock_is_held():
     done = run("""
         import threading

@@ -1,5 +1,6 @@
 """Datasets and input files of web servers, S3 and file systems of Python programs."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -207,15 +208,60 @@ except KeyboardInterrupt:
     assert time.monotonic() - start < 30
 
 
-def test_closing_a_reader_ends_its_wait(web):
-    dataset = td.open_dataset(web.url + "/clicks")
-    reader = dataset.batches("train", batch_size=64)
-    web.hang.set()
-    waiting = threading.Timer(0.3, reader.close)
-    start = time.monotonic()
-    waiting.start()
-    waiting.join()
-    assert reader.closed and time.monotonic() - start < 10
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_closing_a_reader_ends_its_waits(tmp_path, shuffle):
+    """Also those of threads of the pool, which read row groups that are shuffled."""
+    rows = 200_000
+    keys = np.random.default_rng(1).integers(0, 1 << 40, rows)
+    pq.write_table(pa.table({"label": np.ones(rows, np.float32), "a": keys}), tmp_path / "a.parquet",
+                   row_group_size=rows // 8, use_dictionary=False)
+    web = WebServer(files_of(str(tmp_path)))
+
+    class Enough(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Enough
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        dataset = td.open_files("parquet", train=[web.url + "/a.parquet"], label=["label"], categorical=["a"])
+        reader = dataset.batches("train", batch_size=64, shuffle=shuffle)
+        web.hang.set()
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(Enough):
+            next(iter(reader))
+        start = time.monotonic()
+        reader.close()
+        assert time.monotonic() - start < 10
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        web.close()
+
+
+def test_forked_children_do_not_share_connections(web, folder):
+    """Children of a process that has read, and keeps its connection."""
+    code = f"""
+import os, signal, sys
+import tercel.data as td
+dataset = td.open_dataset({web.url!r} + "/clicks")
+def read():
+    with dataset.batches("train", batch_size=64) as reader:
+        return sum(float(batch.labels.sum()) for batch in reader)
+expected = read()
+children = []
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(50)
+        os._exit(0 if all(read() == expected for _ in range(3)) else 1)
+    children.append(child)
+assert all(read() == expected for _ in range(3))
+sys.exit(max(os.waitpid(child, 0)[1] for child in children) != 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
 
 
 def test_parquet_files_of_a_web_server(tmp_path):
@@ -248,8 +294,25 @@ def test_text_files_of_a_web_server(tmp_path):
                                   categorical=["c"], min_count=["1"]).dataset
             expected = expected or keys_of(made)
             assert_same(keys_of(made), expected)
+        described = td.convert_dataset(td.open_dataset(made.folder), tmp_path / "raw", format="raw")
+        web.files.update(files_of(described.folder, "raw/"))
+        copied = td.convert_dataset(td.open_dataset(web.url + "/raw"), tmp_path / "copied", format="norm")
+        assert (tmp_path / "copied" / "vocabulary.bin").read_bytes() == (tmp_path / "made" / "vocabulary.bin").read_bytes()
+        assert_same(keys_of(copied), expected)
         with pytest.raises(tc.ConfigError, match="expected a path of this machine to write to, found a URL"):
             td.convert_csv([web.url + "/t.csv"], web.url + "/made", label="label", dense=["x"])
+    finally:
+        web.close()
+
+
+def test_ratings_of_a_web_server(tmp_path):
+    lines = [f"{user}::{item}::{user % 5 + 1}::{item}" for user in range(9) for item in range(user, user + 30)]
+    web = WebServer({"ratings.dat": "\n".join(lines).encode()})
+    (tmp_path / "ratings.dat").write_text("\n".join(lines))
+    try:
+        found = [td.convert_movielens([source], tmp_path / name, test_negatives=5).dataset
+                 for source, name in ((web.url + "/ratings.dat", "web"), (str(tmp_path / "ratings.dat"), "local"))]
+        assert_same(keys_of(found[0]), keys_of(found[1]))
     finally:
         web.close()
 

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <limits>
 
+#include "tercel/arrow/fork_locks.h"
+
 namespace tercel::arrow_module {
 
 using ::arrow::Result;
@@ -65,7 +67,7 @@ void LimitedPool::Free(uint8_t* buffer, int64_t size, int64_t alignment) {
 }
 
 uint8_t* LimitedPool::take(int64_t size, int64_t alignment) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(module_mutex(ModuleMutex::Pool));
   // The last ones first: they are the likeliest to be in the cache.
   for (auto block = kept_.rbegin(); block != kept_.rend(); ++block) {
     if (block->size != size || block->alignment != alignment) continue;
@@ -80,7 +82,7 @@ uint8_t* LimitedPool::take(int64_t size, int64_t alignment) {
 void LimitedPool::release(const Block& block) {
   if (block.size < kLeastKept || block.size > kMostKeptBytes)
     return pool_->Free(block.memory, block.size, block.alignment);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(module_mutex(ModuleMutex::Pool));
   kept_.push_back(block);
   kept_bytes_ += block.size;
   while (kept_bytes_ > kMostKeptBytes || kept_.size() > kMostKept) {

@@ -56,8 +56,7 @@ class LimitedPool final : public ::arrow::MemoryPool {
   ::arrow::MemoryPool* pool_ = ::arrow::default_memory_pool();
   std::atomic<int64_t> held_{0};
   std::atomic<int64_t> limit_{std::numeric_limits<int64_t>::max()};  // until the host sets one
-  std::mutex mutex_;
-  std::deque<Block> kept_;
+  std::deque<Block> kept_;                                           // guarded by ModuleMutex::Pool, as is the next
   int64_t kept_bytes_ = 0;
 };
 

@@ -2,17 +2,21 @@
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/util/key_value_metadata.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tercel/arrow/arrow_io_impl.h"
+#include "tercel/arrow/fork_locks.h"
 
 namespace tercel::data {
 
@@ -113,12 +117,17 @@ std::string bucket_uri(std::string_view scheme, std::string_view bucket) {
   return uri + query;
 }
 
-/** File systems are made once for each bucket: they keep connections, and looking for credentials takes time. */
+using FileSystems = std::map<std::string, std::shared_ptr<fs::FileSystem>>;
+
+/**
+ * File systems are made once for each bucket: they keep connections, and looking for credentials takes time. Guarded by
+ * ModuleMutex::Stores. A forked child must not use its parent's connections.
+ */
 struct Stores {
-  std::mutex mutex;
+  pid_t process = ::getpid();
   bool loaded = false;
   bool finalized_at_exit = false;
-  std::map<std::string, std::shared_ptr<fs::FileSystem>> by_bucket;
+  FileSystems by_bucket;
 };
 
 Stores& stores() {
@@ -127,28 +136,39 @@ Stores& stores() {
   return *stores;
 }
 
+/** Forgets file systems without destroying them. */
+void abandon(FileSystems& systems) {
+  static std::vector<std::unique_ptr<FileSystems>>* const abandoned = new std::vector<std::unique_ptr<FileSystems>>;
+  abandoned->push_back(std::make_unique<FileSystems>(std::move(systems)));
+  systems.clear();
+}
+
 Result<Store> store_of(std::string_view url) {
   const size_t split = url.find("://");
   if (split == std::string_view::npos) return Status::Invalid("not a URL");
   const std::string_view scheme = url.substr(0, split), path = url.substr(split + 3);
   const std::string_view bucket = path.substr(0, path.find('/'));
   const std::string uri = bucket_uri(scheme, bucket);
-  Stores& all = stores();
-  const std::lock_guard lock(all.mutex);
-  if (!all.loaded) {
-    ARROW_RETURN_NOT_OK(load_s3());
-    all.loaded = true;
-  }
-  std::shared_ptr<fs::FileSystem>& found = all.by_bucket[uri];
-  if (!found) {
-    ARROW_ASSIGN_OR_RAISE(found, fs::FileSystemFromUri(uri));
-    // Registered behind the objects that the first file system made, and so called before they are destroyed.
-    if (finalize_s3 && scheme == "s3" && !std::exchange(all.finalized_at_exit, true))
-      std::atexit([] { static_cast<void>(finalize_s3()); });
-  }
   std::string inside(path);
   while (inside.ends_with('/')) inside.pop_back();
-  return Store{found, std::move(inside)};
+  Stores& all = stores();
+  {
+    const std::lock_guard lock(module_mutex(ModuleMutex::Stores));
+    if (std::exchange(all.process, ::getpid()) != ::getpid()) abandon(all.by_bucket);
+    if (!all.loaded) {
+      ARROW_RETURN_NOT_OK(load_s3());
+      all.loaded = true;
+    }
+    const auto known = all.by_bucket.find(uri);
+    if (known != all.by_bucket.end()) return Store{known->second, std::move(inside)};
+  }
+  // It may ask servers, for which no fork() should wait; another thread may make one too.
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<fs::FileSystem> made, fs::FileSystemFromUri(uri));
+  const std::lock_guard lock(module_mutex(ModuleMutex::Stores));
+  // Registered behind the objects that the first file system made, and so called before they are destroyed.
+  if (finalize_s3 && scheme == "s3" && !std::exchange(all.finalized_at_exit, true))
+    std::atexit([] { static_cast<void>(finalize_s3()); });
+  return Store{all.by_bucket.emplace(uri, std::move(made)).first->second, std::move(inside)};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/process_mutex.h"
 
 // Of the Arrow that the module is built for; 0 and empty where it is not built.
 #ifndef TERCEL_ARROW_MAJOR
@@ -32,7 +33,6 @@ std::string environment(const char* name) {
 }
 
 struct State {
-  std::mutex mutex;
   std::string folder;
   const ArrowApi* api = nullptr;
 };
@@ -124,7 +124,7 @@ const ArrowApi* load(std::string_view owner, const std::string& known_folder) {
 }  // namespace
 
 void set_arrow_folder(const std::string& folder) {
-  const std::lock_guard lock(state().mutex);
+  const std::lock_guard lock(process_mutex(ProcessMutex::ArrowModule));
   state().folder = folder;
 }
 
@@ -134,7 +134,7 @@ bool has_arrow_module() { return kMajor != 0; }
 
 const ArrowApi& arrow_api(std::string_view owner) {
   State& shared = state();
-  const std::lock_guard lock(shared.mutex);
+  const std::lock_guard lock(process_mutex(ProcessMutex::ArrowModule));
   if (!shared.api) shared.api = load(owner, shared.folder);
   return *shared.api;
 }

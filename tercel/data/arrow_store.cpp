@@ -1,4 +1,5 @@
 // s3:// and gs://, by the Arrow module.
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -76,13 +77,22 @@ class ArrowStore final : public RemoteStore {
   }
 
   std::vector<std::string> list(const std::string& url) override {
-    std::vector<std::string> names;
+    struct Names {
+      std::vector<std::string> list;
+      std::exception_ptr error;
+    } names;
     ArrowFailure failure{};
     const auto add = [](void* context, const char* name) {
-      static_cast<std::vector<std::string>*>(context)->emplace_back(name);
+      auto& found = *static_cast<Names*>(context);
+      try {
+        found.list.emplace_back(name);
+      } catch (...) {  // must not pass through the module
+        found.error = std::current_exception();
+      }
     };
     check_store(arrow_api(printable(url)).store_list(url.c_str(), &names, add, &failure), failure, url);
-    return names;
+    if (names.error) std::rethrow_exception(names.error);
+    return std::move(names.list);
   }
 
   std::unique_ptr<RemoteObject> open(const std::string& url) override { return std::make_unique<ArrowObject>(url); }

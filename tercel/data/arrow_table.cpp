@@ -121,7 +121,7 @@ class TableReader final : ColumnDescriber {
 
   Dataset read() {
     check_options(spec_, kArrowFormat);
-    check_fills(spec_.fill_null_dense, spec_.fill_null_key);
+    check_fills(spec_.fill_null_dense, spec_.fill_null_key, kArrowFormat);
     TERCEL_CHECK(!spec_.label.empty(), ConfigError, "[", kArrowFormat,
                  "] option 'label': expected the names of columns, found none");
     TERCEL_CHECK(tables_.train, ConfigError, kArrowFormat, ": expected a table of the train part, found none");
@@ -263,6 +263,13 @@ class TableReader final : ColumnDescriber {
 
 Dataset dataset_from_arrow(const ArrowTables& tables, const ArrowTableOptions& options,
                            FunctionRef<void(int64_t rows)> progress) {
+  struct Consumed {
+    std::array<ArrowArrayStream*, 3> streams;
+    ~Consumed() {
+      for (ArrowArrayStream* stream : streams)
+        if (stream && stream->release) stream->release(stream);
+    }
+  } const consumed{{tables.train, tables.valid, tables.test}};  // also those that no reader came to
   return TableReader(tables, options, progress).read();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tercel/data/batch_reader.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -137,27 +138,40 @@ class DatasetConverter {
       reading.max_bad_records = options_.max_bad_records;
       for (const Column& column : source_.schema.columns) reading.columns.push_back(column.name);
       BatchReader reader(source_, name, reading);
+      // Rows that were left out count in the files of the source.
+      const auto leave_out = [&](int64_t count) {
+        while (count > 0) {
+          const int64_t here = std::min(left, count);
+          count -= here;
+          left -= here;
+          next_file();
+        }
+      };
       Batch batch;
+      int64_t row = 0;
       while (reader.next(batch)) {
         BatchRows rows(source_.schema, batch);
-        // Rows between those that were left out, which count in the files of the source.
+        leave_out(batch.row - row);  // batches without a good row are not delivered
+        row = batch.row;
         auto bad = batch.bad_rows.begin();
         const int64_t end = batch.row + batch.rows + static_cast<int64_t>(batch.bad_rows.size());
-        for (int64_t row = batch.row, begin = 0; row < end;) {
-          int64_t count = 1;
+        for (int64_t begin = 0; row < end;) {
           if (bad != batch.bad_rows.end() && *bad == row) {
             ++bad;
-          } else {
-            count = std::min(left, (bad != batch.bad_rows.end() ? *bad : end) - row);
-            write_rows(writer, rows.rows(begin, count), part, row);
-            begin += count;
+            ++row;
+            leave_out(1);
+            continue;
           }
+          const int64_t count = std::min(left, (bad != batch.bad_rows.end() ? *bad : end) - row);
+          write_rows(writer, rows.rows(begin, count), part, row);
+          begin += count;
           row += count;
           left -= count;
           next_file();
         }
         progress_(done_ + end);
       }
+      leave_out(part.rows() - row);
       add_bad_records(reader);
     }
     done_ += part.rows();
@@ -202,7 +216,7 @@ class DatasetConverter {
     verify_file(source_, vocabulary);
     const std::string to = join_path(target, vocabulary.path);
     create_dirs(parent_path(to));
-    write_file_atomically(to, read_file(source_.path_of(vocabulary), vocabulary.bytes));
+    write_file_atomically(to, read_data_file(source_.path_of(vocabulary), vocabulary.bytes));
   }
 
   const Dataset& source_;

@@ -1,4 +1,6 @@
 #include <dlfcn.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -7,12 +9,14 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tercel/data/curl_impl.h"
 #include "tercel/data/remote_store_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel::data {
 
@@ -86,10 +90,13 @@ const Curl& curl_of(const std::string& url) {
   return *curl;
 }
 
-/** Handles that are not in use: each keeps its connections to servers. Never destroyed. */
+/**
+ * Handles that are not in use: each keeps its connections to servers. Guarded by ProcessMutex::HttpConnections. Never
+ * destroyed. A forked child must not use its parent's connections, nor close them in TLS's sense: it forgets them.
+ */
 struct IdleHandles {
-  std::mutex mutex;
   std::vector<void*> handles;
+  pid_t process = ::getpid();
 };
 constexpr size_t kMostIdle = 8;
 
@@ -102,7 +109,8 @@ class Handle {
  public:
   explicit Handle(const Curl& curl) : curl_(curl) {
     {
-      const std::lock_guard lock(idle().mutex);
+      const std::lock_guard lock(process_mutex(ProcessMutex::HttpConnections));
+      if (std::exchange(idle().process, ::getpid()) != ::getpid()) idle().handles.clear();
       if (!idle().handles.empty()) {
         handle_ = idle().handles.back();
         idle().handles.pop_back();
@@ -114,7 +122,7 @@ class Handle {
   ~Handle() {
     curl_.easy_reset(handle_);
     {
-      const std::lock_guard lock(idle().mutex);
+      const std::lock_guard lock(process_mutex(ProcessMutex::HttpConnections));
       if (idle().handles.size() < kMostIdle) {
         idle().handles.push_back(handle_);
         return;

@@ -41,11 +41,16 @@ class TrainRows {
     first_.push_back(0);
     for (int64_t user = 0; user < interactions.num_users(); ++user)
       first_.push_back(first_.back() + interactions.count(user) - (is_tested(user) ? 1 : 0));
+    TERCEL_CHECK(!__builtin_mul_overflow(owners(), options.train_negatives, &count_) &&
+                     !__builtin_add_overflow(count_, positives(), &count_),
+                 ConfigError, "movielens: option 'train_negatives': expected rows that fit in 64 bits, found ",
+                 options.train_negatives, " negatives for each of ", owners(),
+                 options.negatives_per == NegativesPer::User ? " users" : " ratings");
   }
 
   bool is_tested(int64_t user) const { return options_.test_negatives > 0 && interactions_.count(user) > 1; }
   int64_t positives() const { return first_.back(); }
-  int64_t count() const { return positives() + owners() * options_.train_negatives; }
+  int64_t count() const { return count_; }
 
   Row operator()(int64_t number) const {
     if (number < positives()) {
@@ -75,6 +80,7 @@ class TrainRows {
   const Interactions& interactions_;
   const MovielensOptions& options_;
   std::vector<int64_t> first_;  // [users + 1] train ratings before each user's
+  int64_t count_ = 0;
 };
 
 /** Rows in memory until there are enough for the writer. */

@@ -1,6 +1,7 @@
 #include "tercel/data/random_access_file.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "tercel/data/remote_store_impl.h"
@@ -58,6 +59,19 @@ size_t SequentialReader::read_some(void* out, size_t bytes) {
   const size_t count = file_->read_at(out, bytes, position_);
   position_ += static_cast<int64_t>(count);
   return count;
+}
+
+std::unique_ptr<GzipReader> open_data_stream(const std::string& path, FileInfo& info) {
+  // It is streamed, so decompressed data may have any size.
+  constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
+  if (is_url(path)) {
+    std::unique_ptr<RandomAccessFile> file = open_data_file(path);
+    info = file->identity();
+    return std::make_unique<GzipReader>(std::make_unique<SequentialReader>(std::move(file)), kAnySize);
+  }
+  File file = File::open_input(path);
+  info = file.info();
+  return std::make_unique<GzipReader>(std::move(file), kAnySize);
 }
 
 std::string read_data_file(const std::string& path, int64_t max_bytes) {

@@ -55,6 +55,12 @@ class TERCEL_API SequentialReader final : public ByteReader {
   int64_t position_ = 0;
 };
 
+/**
+ * A file from its start to its end, unpacked if it is gzip; a local one may be a pipe or "-", the standard input.
+ * `info` becomes that of what was opened. IoError.
+ */
+TERCEL_API std::unique_ptr<GzipReader> open_data_stream(const std::string& path, FileInfo& info);
+
 /** Whole content; DataError if it has more than `max_bytes`. */
 TERCEL_API std::string read_data_file(const std::string& path, int64_t max_bytes);
 

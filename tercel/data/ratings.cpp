@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/ratings_impl.h"
 #include "tercel/data/row_parser_impl.h"
 #include "tercel/data/text_table.h"
@@ -19,11 +21,12 @@ constexpr size_t kMaxFirstLine = 4096;
 
 /** The first line of a file, which may be cut. */
 std::string first_line(const std::string& path) {
-  GzipReader reader(File::open_input(path), std::numeric_limits<int64_t>::max());
+  FileInfo info;
+  const std::unique_ptr<GzipReader> reader = open_data_stream(path, info);
   std::string text(kMaxFirstLine, '\0');
   size_t size = 0;
   while (size < text.size()) {
-    const size_t count = reader.read_some(text.data() + size, text.size() - size);
+    const size_t count = reader->read_some(text.data() + size, text.size() - size);
     if (count == 0) break;
     size += count;
   }

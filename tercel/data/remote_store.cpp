@@ -9,12 +9,14 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "tercel/data/remote_store_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/process_mutex.h"
 #include "tercel/util/thread_impl.h"
 
 namespace tercel::data {
@@ -59,7 +61,7 @@ auto persistently(Function function) {
   }
 }
 
-/** A request of another thread, which the thread that waits may abandon. */
+/** A request of another thread, which the thread that waits may abandon. Held by shared pointers. */
 struct Request {
   std::mutex mutex;
   std::condition_variable changed;
@@ -73,6 +75,28 @@ struct Request {
       error = std::move(thrown);
     }
     changed.notify_all();
+  }
+
+  template <class Function>
+  void run(const Function& function) {
+    std::exception_ptr thrown;
+    try {
+      function();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    finish(std::move(thrown));
+  }
+
+  /** Runs a function, which keeps the request alive, in another thread. */
+  template <class Function>
+  void start(const std::string& url, Function function) {
+    try {
+      Thread([this, function] { run(function); }).detach();
+    } catch (const std::system_error& failure) {
+      finish(std::make_exception_ptr(
+          IoError(str_cat({printable(url), ": a thread for a request cannot be started: ", failure.what()}))));
+    }
   }
 
   void wait(const std::string& url) {
@@ -99,15 +123,7 @@ auto requested(const std::shared_ptr<RemoteStore>& store, const std::string& url
     std::optional<Result> result;
   };
   auto state = std::make_shared<State>();
-  Thread([state, store, function] {
-    std::exception_ptr error;
-    try {
-      state->result = persistently([&] { return function(*store); });
-    } catch (...) {
-      error = std::current_exception();
-    }
-    state->finish(std::move(error));
-  }).detach();
+  state->start(url, [state, store, function] { state->result = persistently([&] { return function(*store); }); });
   state->wait(url);
   return std::move(*state->result);
 }
@@ -210,23 +226,17 @@ class RemoteFile final : public RandomAccessFile {
     piece->data = std::make_unique<char[]>(bytes);
     pieces_.push_front(piece);
     const auto fetch = [piece, object = object_, url = url_] {
-      std::exception_ptr error;
-      try {
-        persistently([&] {
-          const size_t found = object->read(piece->data.get(), piece->bytes, piece->begin);
-          if (found != piece->bytes)
-            throw TransientIoError(str_cat(
-                {printable(url), ": expected ", piece->bytes, " bytes at byte ", piece->begin, ", found ", found}));
-        });
-      } catch (...) {
-        error = std::current_exception();
-      }
-      piece->finish(std::move(error));
+      persistently([&] {
+        const size_t found = object->read(piece->data.get(), piece->bytes, piece->begin);
+        if (found != piece->bytes)
+          throw TransientIoError(str_cat(
+              {printable(url), ": expected ", piece->bytes, " bytes at byte ", piece->begin, ", found ", found}));
+      });
     };
     if (threads_)
-      Thread(fetch).detach();
+      piece->start(url_, fetch);
     else
-      fetch();
+      piece->run(fetch);
     return piece;
   }
 
@@ -259,15 +269,14 @@ class RemoteFile final : public RandomAccessFile {
   mutable size_t next_end_ = 0;
 };
 
+/** Guarded by ProcessMutex::RemoteStores. */
 struct Stores {
-  std::mutex mutex;
   std::map<std::string, std::shared_ptr<RemoteStore>> by_scheme;
 };
 
 Stores& stores() {
   // Never destroyed: threads may still make requests while the program exits.
-  static auto* const stores = new Stores{{},
-                                         {{"s3", make_arrow_store()},
+  static auto* const stores = new Stores{{{"s3", make_arrow_store()},
                                           {"gs", make_arrow_store()},
                                           {"http", make_http_store()},
                                           {"https", make_http_store()}}};
@@ -290,7 +299,7 @@ std::shared_ptr<RemoteStore> store_of(const std::string& url) {
                printable(rest.substr(0, rest.find_first_of("?#"))),
                "?...: expected a URL without a query, such as a signature, since messages and descriptions quote it");
   Stores& all = stores();
-  const std::lock_guard lock(all.mutex);
+  const std::lock_guard lock(process_mutex(ProcessMutex::RemoteStores));
   auto found = all.by_scheme.find(scheme);
   if (found == all.by_scheme.end()) found = all.by_scheme.find("");
   std::string known;
@@ -316,15 +325,15 @@ int64_t remote_timeout() {
   return seconds;
 }
 
-RemoteWaitScope::RemoteWaitScope(const std::atomic<bool>& stop) { current_stop = &stop; }
-RemoteWaitScope::~RemoteWaitScope() { current_stop = nullptr; }
+RemoteWaitScope::RemoteWaitScope(const std::atomic<bool>& stop) : outer_(std::exchange(current_stop, &stop)) {}
+RemoteWaitScope::~RemoteWaitScope() { current_stop = outer_; }
 
 void set_remote_wait_check(void (*check)()) { wait_check = check; }
 
 void register_remote_store(const std::string& scheme, std::shared_ptr<RemoteStore> store) {
   Stores& all = stores();
   std::shared_ptr<RemoteStore> old;  // destroyed without the mutex
-  const std::lock_guard lock(all.mutex);
+  const std::lock_guard lock(process_mutex(ProcessMutex::RemoteStores));
   old = std::exchange(all.by_scheme[scheme], std::move(store));
 }
 

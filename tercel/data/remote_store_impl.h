@@ -39,6 +39,9 @@ class RemoteWaitScope {
   ~RemoteWaitScope();
   RemoteWaitScope(const RemoteWaitScope&) = delete;
   RemoteWaitScope& operator=(const RemoteWaitScope&) = delete;
+
+ private:
+  const std::atomic<bool>* outer_;
 };
 
 }  // namespace tercel::data

@@ -15,8 +15,6 @@ namespace tercel::data {
 
 namespace {
 
-// Rows are streamed, so decompressed data may have any size.
-constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
 // A block, its rows by column and its keys fit in the second cache of a core.
 constexpr size_t kBlockBytes = size_t{64} << 10;
 // A record that is longer is not looked for: its parser says what is wrong.
@@ -128,15 +126,9 @@ bool TextTable::State::open_next() {
   if (next_source == sources.size()) return false;
   parser.reset();
   const TextSource& source = sources[next_source++];
-  if (is_url(source.path)) {
-    std::unique_ptr<RandomAccessFile> file = open_data_file(source.path);
-    infos.push_back(file->identity());
-    reader = std::make_unique<GzipReader>(std::make_unique<SequentialReader>(std::move(file)), kAnySize);
-  } else {
-    File file = File::open_input(source.path);
-    infos.push_back(file.info());
-    reader = std::make_unique<GzipReader>(std::move(file), kAnySize);
-  }
+  FileInfo info;
+  reader = open_data_stream(source.path, info);
+  infos.push_back(info);
   at_end = false;
   lines = 0;
   skip_lines = format.skip_lines;

@@ -25,6 +25,9 @@ enum class ProcessMutex : uint8_t {
   Metadata,                ///< first use of a tensor's autograd metadata; the first of kMetadataMutexes
   Lapack = Metadata + 16,  ///< the library that is opened at first use
   FourierPlans,
+  RemoteStores,
+  ArrowModule,  ///< while it is loaded
+  HttpConnections,
   Warnings,
   Profiles,
   ProfileEvents,  ///< of a thread; the first of kProfileEventsMutexes

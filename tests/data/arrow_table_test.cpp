@@ -296,5 +296,17 @@ TEST(ArrowTable, ProducersThatBreakTheInterfaceAreRefused) {
   TERCEL_EXPECT_THROW(dataset_from_arrow({}, options_of(), [](int64_t) {}), ConfigError, "a table of the train part");
 }
 
+TEST(ArrowTable, StreamsAreConsumedByAnError) {
+  Producer producer{{{0, 9}}, {}, -1, 0, nullptr};
+  ArrowTableOptions options = options_of();
+  options.label.clear();
+  ArrowArrayStream train = producer.stream(), valid = producer.stream(), test = producer.stream();
+  TERCEL_EXPECT_THROW(dataset_from_arrow({&train, &valid, &test}, options, [](int64_t) {}), ConfigError, "'label'");
+  for (const ArrowArrayStream* stream : {&train, &valid, &test}) EXPECT_EQ(stream->release, nullptr);
+  options = options_of();
+  options.fill_null_dense = {1, 2};
+  TERCEL_EXPECT_THROW(read(std::move(producer), options), ConfigError, "[arrow] options 'fill_null_dense' and 'fill_null_key'");
+}
+
 }  // namespace
 }  // namespace tercel::data::test

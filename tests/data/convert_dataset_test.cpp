@@ -180,6 +180,30 @@ TEST(ConvertDataset, TheTruthOfAllRowsIsNotThatOfSome) {
   EXPECT_FALSE(result.dataset.train.truth);
 }
 
+TEST(ConvertDataset, RowsThatAreLeftOutCountInTheirFiles) {
+  Schema schema = make_schema(1, {1});
+  schema.dense_dim = 1 << 18;  // each row is a batch, and a bad one is not delivered
+  const TemporaryFolder in, folder;
+  const Dataset source = norm_dataset(in, schema, make_rows(schema, 6, false), {}, {2, 1, 3});
+  const int64_t record = (source.train.files[1].bytes - 64);
+  const auto damage = [&](const std::string& path, int64_t row) {
+    std::string bytes = in.get(path);
+    bytes[static_cast<size_t>(64 + row * record + 100)] ^= 1;
+    in.put(path, bytes);
+  };
+  damage("train/part-0.data", 0);
+  damage("train/part-1.data", 0);
+  damage("train/part-2.data", 2);
+  ConvertDatasetOptions options;
+  options.format = norm_format();
+  options.on_bad_record = OnBadRecord::Skip;
+  const ConvertDatasetResult result = convert_dataset(source, folder / "part", options, false, no_progress);
+  EXPECT_EQ(result.bad_records, 3);
+  std::vector<int64_t> rows;
+  for (const DataFile& file : result.dataset.train.files) rows.push_back(file.rows);
+  EXPECT_EQ(rows, (std::vector<int64_t>{1, 0, 2}));
+}
+
 TEST(ConvertDataset, RowsThatDoNotFitAreNamed) {
   const Schema schema = make_schema(1, {1, 3});
   Rows rows = make_rows(schema, 10, false);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -244,6 +245,17 @@ TEST_F(Movielens, RatingsAndUsersAreFiltered) {
   options.min_rating = 6;
   TERCEL_EXPECT_THROW(convert(text_of(ratings, Layout::Csv), options), DataError,
                       "ratings: expected ratings of at least 6, as option 'min_rating' says, found none among");
+}
+
+TEST_F(Movielens, MoreRowsThanCanBeCountedAreRefused) {
+  MovielensOptions options;
+  options.test_negatives = 10;
+  for (const int64_t negatives : {int64_t{1} << 59, int64_t{1} << 60, std::numeric_limits<int64_t>::max()}) {
+    options.train_negatives = negatives;
+    TERCEL_EXPECT_THROW(convert(text_of(some_ratings(), Layout::Csv), options), ConfigError,
+                        "movielens: option 'train_negatives': expected rows that fit in 64 bits, found");
+  }
+  EXPECT_FALSE(exists(folder_ / "data"));
 }
 
 TEST_F(Movielens, WrongTextIsNamed) {

@@ -175,7 +175,7 @@ class ParquetFormat final : public DatasetFormat {
  private:
   void check() const {
     check_options(options_, name());
-    check_fills(options_.fill_null_dense, options_.fill_null_key);
+    check_fills(options_.fill_null_dense, options_.fill_null_key, name());
   }
 
   ParquetOptions options_;

@@ -146,12 +146,13 @@ void ParquetLayout::check(const ParquetFooter& footer, std::string_view file) co
   }
 }
 
-void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key) {
-  TERCEL_CHECK(fill_null_dense.size() <= 1 && fill_null_key.size() <= 1, ConfigError, "[", kOwner,
+void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key,
+                 std::string_view owner) {
+  TERCEL_CHECK(fill_null_dense.size() <= 1 && fill_null_key.size() <= 1, ConfigError, "[", owner,
                "] options 'fill_null_dense' and 'fill_null_key': expected one value at most, found ",
                std::max(fill_null_dense.size(), fill_null_key.size()));
   for (const double value : fill_null_dense)
-    TERCEL_CHECK(std::abs(value) <= double{std::numeric_limits<float>::max()}, ConfigError, "[", kOwner,
+    TERCEL_CHECK(std::abs(value) <= double{std::numeric_limits<float>::max()}, ConfigError, "[", owner,
                  "] option 'fill_null_dense': expected a finite number that f32 holds, found ", format_double(value));
 }
 

@@ -39,7 +39,8 @@ struct ParquetLayout {
 };
 
 /** ConfigError unless there is one value at most for each, which f32 holds. */
-void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key);
+void check_fills(const std::vector<double>& fill_null_dense, const std::vector<int64_t>& fill_null_key,
+                 std::string_view owner);
 
 /** Bytes that a row of a row group takes when it is decoded, at least 1. */
 int64_t decoded_row_bytes(const ColumnPlan& plan, const ParquetFooter& footer, const ParquetRowGroup& group,

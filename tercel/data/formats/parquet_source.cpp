@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tercel/data/formats/parquet_source_impl.h"
+#include "tercel/data/remote_store_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 #include "tercel/util/parallel.h"
@@ -253,6 +254,7 @@ void ParquetSource::keep_groups(Span<RowRange> ranges, const std::atomic<bool>& 
     int64_t bytes = bytes_of(missing[next++]);
     while (next < missing.size() && bytes + bytes_of(missing[next]) <= memory_ / 2) bytes += bytes_of(missing[next++]);
     parallel_for(static_cast<int64_t>(first), static_cast<int64_t>(next), 1, [&](int64_t begin, int64_t end) {
+      const RemoteWaitScope scope(stop);  // threads of the pool have none
       for (int64_t i = begin; i < end && !stop.load(std::memory_order_relaxed); ++i)
         keep(missing[static_cast<size_t>(i)]);
     });

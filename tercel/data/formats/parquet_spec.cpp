@@ -127,7 +127,7 @@ class Describer final : ColumnDescriber {
 
   Dataset describe() {
     check_options(spec_, kOwner);
-    check_fills(spec_.fill_null_dense, spec_.fill_null_key);
+    check_fills(spec_.fill_null_dense, spec_.fill_null_key, kOwner);
     const Files train = files_of(spec_.train), valid = files_of(spec_.valid), test = files_of(spec_.test);
     train_ = open_all(train);
     valid_ = open_all(valid);
