@@ -14,6 +14,7 @@ enum class ModuleMutex : uint8_t {
   Count,
 };
 
+/** The mutex, which is never destroyed. */
 std::mutex& module_mutex(ModuleMutex which);
 
 }  // namespace tercel::arrow_module
