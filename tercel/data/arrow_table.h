@@ -47,7 +47,10 @@ struct ArrowTableOptions : ColumnSpec {
   }
 };
 
-/** The tables of a dataset's parts, which are consumed: released, and null afterwards. Valid and test may be null. */
+/**
+ * The tables of a dataset's parts. Streams are taken over, and their `release` is null afterwards; one that an error
+ * comes before stays the caller's. Valid and test may be null.
+ */
 struct ArrowTables {
   ArrowArrayStream* train = nullptr;
   ArrowArrayStream* valid = nullptr;
