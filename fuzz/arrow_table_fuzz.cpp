@@ -73,7 +73,7 @@ constexpr std::string_view kFormats[] = {"f",   "g",  "l",    "i",     "L",
                                          "+s",  "u",  "+w:0", "+w:-1", "+w:4611686018427387904",
                                          "+vl", "vu", "d:9,2"};
 
-constexpr const char* kNames[] = {"a", "b", "c", "d", "a_weight"};
+constexpr const char* kNames[] = {"a", "a_weight", "b", "c", "d"};
 
 /** Bytes of elements of a format; bits are rounded up. */
 size_t buffer_bytes(std::string_view format, int64_t elements) {
