@@ -3,15 +3,20 @@
 import contextlib
 import http.server
 import os
+import ssl
+import subprocess
 import threading
 import time
 from typing import Callable, Dict, Iterator, List, Optional
 
 
 class WebServer:
-    """Serves a dict of files on localhost; attributes set what goes wrong."""
+    """Serves a dict of files on localhost; attributes set what goes wrong.
 
-    def __init__(self, files: Dict[str, bytes]) -> None:
+    With `certificate`, the path of a key and a certificate for 127.0.0.1, by HTTPS.
+    """
+
+    def __init__(self, files: Dict[str, bytes], certificate: Optional[str] = None) -> None:
         self.files = files
         self.ranges = True  # whether requests for ranges are answered with them
         self.status: Optional[int] = None  # of every answer
@@ -31,11 +36,15 @@ class WebServer:
                 outer.answer(self)
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
         self.hang.clear()
@@ -67,6 +76,16 @@ class WebServer:
             return
         part = content[first:last + 1]
         send(request, 206, part, {**headers, "Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"})
+
+
+def make_certificate(path: str, address: str = "127.0.0.1") -> str:
+    """A file with a new key and a certificate for it, which it signs itself."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=test", "-addext", f"subjectAltName=IP:{address}", "-keyout", path,
+                    "-out", path + ".crt"], check=True, capture_output=True, timeout=60)
+    with open(path, "a") as both, open(path + ".crt") as certificate:
+        both.write(certificate.read())
+    return path
 
 
 def send(request: http.server.BaseHTTPRequestHandler, status: int, content: bytes,

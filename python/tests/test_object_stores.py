@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from object_stores import WebServer, cut_connection, files_of, overloaded, s3_server, send
+from object_stores import WebServer, cut_connection, files_of, make_certificate, overloaded, s3_server, send
 
 import tercel as tc
 import tercel.data as td
@@ -73,6 +73,46 @@ def test_reads_a_dataset_by_http(web, folder, ranges):
 
 def test_reads_a_description_by_its_url(web):
     assert td.open_dataset(web.url + "/clicks/dataset.json").test.rows > 0
+
+
+@pytest.mark.parametrize("variable", ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_https_needs_a_certificate_that_is_known(folder, tmp_path, monkeypatch, variable):
+    for name in ("CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    certificate = make_certificate(str(tmp_path / "server.pem"))
+    server = WebServer(files_of(folder, "clicks/"), certificate)
+    url = server.url + "/clicks"
+
+    def assert_refused():
+        with pytest.raises(tc.IoError, match=f"{url}/dataset.json: HTTP: .*certificate") as caught:
+            td.open_dataset(url)
+        assert "attempts" not in str(caught.value)  # it is not tried again
+        assert not server.requests
+
+    try:
+        assert_refused()  # signed by nobody
+        monkeypatch.setenv(variable, make_certificate(str(tmp_path / "other.pem")) + ".crt")
+        assert_refused()
+        monkeypatch.setenv(variable, certificate + ".crt")
+        assert_same(keys_of(td.open_dataset(url)), keys_of(td.open_dataset(folder)))
+        monkeypatch.setenv(variable, str(tmp_path / "absent.crt"))
+        with pytest.raises(tc.IoError, match="absent.crt"):
+            td.open_dataset(url)
+    finally:
+        server.close()
+
+
+def test_https_certificate_of_another_host(folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    certificate = make_certificate(str(tmp_path / "server.pem"), "127.0.0.2")
+    server = WebServer(files_of(folder, "clicks/"), certificate)
+    monkeypatch.setenv("CURL_CA_BUNDLE", certificate + ".crt")
+    try:
+        with pytest.raises(tc.IoError, match="HTTP: .*127.0.0.1"):
+            td.open_dataset(server.url + "/clicks")
+        assert not server.requests
+    finally:
+        server.close()
 
 
 def test_reads_ranges_ahead_without_reading_twice(tmp_path):
