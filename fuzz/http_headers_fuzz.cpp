@@ -1,4 +1,5 @@
 // Any lines are the headers of an answer, whose numbers can be; what comes before the last status line has no effect.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string_view> lines;
   size_t last_status = 0;
   while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n') == rest.npos ? rest.npos : rest.find('\n') + 1);
+    const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
     if (line.starts_with("HTTP/")) last_status = lines.size();
     lines.push_back(line);
     rest.remove_prefix(line.size());
