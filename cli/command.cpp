@@ -176,6 +176,11 @@ std::string CommandLine::help() const {
   return out;
 }
 
+bool CommandLine::asks_for_help() const {
+  const auto dashes = std::find(words_.begin(), words_.end(), "--");
+  return std::any_of(words_.begin(), dashes, [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
 bool CommandLine::parse() {
   struct Flag {
     std::string name;
@@ -204,7 +209,7 @@ bool CommandLine::parse() {
   };
 
   const auto dashes = std::find(words_.begin(), words_.end(), "--");
-  if (std::any_of(words_.begin(), dashes, [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+  if (asks_for_help()) {
     print_line(help());
     return false;
   }

@@ -47,6 +47,8 @@ class CommandLine {
   /** The command without the program, "generate", for messages; empty for the program itself. */
   std::string_view command() const;
   const std::vector<std::string>& words() const { return words_; }
+  /** Whether parse() will print help. */
+  bool asks_for_help() const;
 
   /** A positional argument; they are in the order of these calls. */
   void argument(std::string_view name, std::string_view help, std::string& value);

@@ -148,28 +148,35 @@ void check_like(const CommandLine& line) {
   }
 }
 
-/** `tercel convert TOOL --like DATA`. */
-int run_like(CommandLine& line) {
-  std::vector<std::string> in;
-  std::string out;
-  data::LikeOptions options;
-  ConvertFlags flags;
-  CommonOptions common;
-  line.arguments("IN", kInputHelp, in);
-  line.argument("OUT", "folder of the new dataset", out);
-  line.options(options);
-  std::optional<FormatFlags> format;
-  if (has_flag(line.words(), "format")) format.emplace(line);
-  line.options(flags);
-  line.options(common);
-  if (!line.parse()) return 0;
-  if (format) options.format = format->format();
-  const data::Dataset like =
-      recsys::is_model_folder(flags.like) ? recsys::text_description(flags.like) : data::load_dataset(flags.like);
+/** The dataset of --like; ConfigError unless the command's tool made it. */
+data::Dataset load_like(const CommandLine& line, const std::string& path) {
+  data::Dataset like = recsys::is_model_folder(path) ? recsys::text_description(path) : data::load_dataset(path);
   const std::string_view tool = std::string_view(line.name()).substr(line.name().rfind(' ') + 1);
   TERCEL_CHECK(like.conversion && like.conversion->tool == tool, ConfigError, line.command(),
                ": option --like: expected ", "a dataset that 'tercel convert ", tool, "' made, found one of ",
                like.conversion ? "'" + printable(like.conversion->tool) + "'" : std::string("another tool"));
+  return like;
+}
+
+/** `tercel convert TOOL --like DATA`. */
+int run_like(CommandLine& line) {
+  std::vector<std::string> in;
+  std::string out;
+  data::Dataset like;
+  data::LikeOptions options;
+  ConvertFlags flags;
+  CommonOptions common;
+  // Which further flags there are depends on the format of the dataset. A flag without a value is refused by parse().
+  const std::string path = flag_value(line, "--like", "");
+  if (!path.empty() && !line.asks_for_help()) like = load_like(line, path);
+  line.arguments("IN", kInputHelp, in);
+  line.argument("OUT", "folder of the new dataset", out);
+  line.options(options);
+  const FormatFlags format(line, like.format);
+  line.options(flags);
+  line.options(common);
+  if (!line.parse()) return 0;
+  options.format = format.format();
   return report(out, flags, common, [&](data::ConvertProgressFunction progress) {
     return data::convert_like(like, in, out, options, flags.force, progress);
   });

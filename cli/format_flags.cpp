@@ -17,6 +17,7 @@ std::string flag_value(const CommandLine& line, std::string_view flag, const std
 }
 
 FormatFlags::FormatFlags(CommandLine& line, std::shared_ptr<const data::DatasetFormat> defaults) : flag_("--format") {
+  if (defaults) choice_.format = defaults->name();
   const std::string name = flag_value(line, flag_, choice_.format);
   if (defaults) {
     data::Dataset like;

@@ -19,7 +19,8 @@ class FormatFlags {
  public:
   /**
    * Adds --format and its flags. The format is looked up in the words before they are parsed: its flags depend on it.
-   * Defaults of its flags are those of `defaults` if that is not null and of the same name.
+   * `defaults`, if it is not null, is the format that is taken without the flag; flags of that format have its values
+   * as defaults.
    */
   explicit FormatFlags(CommandLine& line, std::shared_ptr<const data::DatasetFormat> defaults = nullptr);
   /** Adds --to; defaults of its flags are those of make_format_like() for the dataset, if it is not null. */

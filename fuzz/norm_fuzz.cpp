@@ -23,11 +23,10 @@ using tercel::data::DataPart;
 using tercel::data::Dataset;
 using tercel::data::KeyType;
 using tercel::data::NormSpec;
-using tercel::data::OnBadRecord;
-using tercel::data::ReaderOptions;
 using tercel::data::WriterOptions;
+using tercel::fuzz::BadRecords;
 using tercel::fuzz::Outcome;
-using tercel::fuzz::read_all;
+using tercel::fuzz::read_every_way;
 using tercel::fuzz::work_folder;
 
 void check_writes_the_same(const Dataset& dataset, CheckMode mode, const Outcome& read, const uint8_t* data,
@@ -67,27 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const Dataset dataset = tercel::data::dataset_from_norm_files(spec);
     if (dataset.train.rows() > 0) {
-      ReaderOptions options;
-      options.batch_size = 1;
-      const Outcome one = read_all(dataset, options);
-      options.batch_size = 100;
-      const Outcome many = read_all(dataset, options);
-      if (one.error != many.error) std::abort();
-      options.shuffle = true;
-      options.shuffle_block = 2;
-      options.shuffle_window = 4;
-      const Outcome shuffled = read_all(dataset, options);
-      if (one.error.empty() != shuffled.error.empty()) std::abort();
-      options.shuffle = false;
-      options.on_bad_record = OnBadRecord::Skip;
-      options.max_bad_records = dataset.train.rows();
-      const Outcome skipping = read_all(dataset, options);
-      if (one.error.empty() && (!skipping.error.empty() || skipping.keys != one.keys)) std::abort();
-      if (one.error.empty()) {
-        if (one.nnz != many.nnz || one.keys != many.keys || one.rows != shuffled.rows) std::abort();
-        if (one.keys.size() != shuffled.keys.size()) std::abort();
-        check_writes_the_same(dataset, spec.check_mode, one, data, size);
-      }
+      const Outcome read = read_every_way(dataset, {}, BadRecords::MayEndReading);
+      if (read.error.empty()) check_writes_the_same(dataset, spec.check_mode, read, data, size);
     }
   } catch (const DataError&) {
   }

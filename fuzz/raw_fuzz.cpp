@@ -24,14 +24,14 @@ using tercel::DataError;
 using tercel::data::DataPart;
 using tercel::data::Dataset;
 using tercel::data::KeyType;
-using tercel::data::OnBadRecord;
 using tercel::data::RawAsyncSpec;
 using tercel::data::RawSpec;
 using tercel::data::ReaderOptions;
 using tercel::data::SlotOffsets;
 using tercel::data::WriterOptions;
+using tercel::fuzz::BadRecords;
 using tercel::fuzz::Outcome;
-using tercel::fuzz::read_all;
+using tercel::fuzz::read_every_way;
 using tercel::fuzz::work_folder;
 
 void check_writes_the_same(const Dataset& dataset, const Outcome& read, const uint8_t* data, size_t size) {
@@ -77,25 +77,8 @@ Dataset describe(Spec spec, const std::string& path, uint8_t how) {
 void check(const Dataset& dataset, bool integers, bool binary_labels, const uint8_t* data, size_t size) {
   ReaderOptions options;
   options.binary_labels = binary_labels;
-  options.batch_size = 1;
-  const Outcome one = read_all(dataset, options);
-  options.batch_size = 100;
-  options.num_workers = 2;
-  const Outcome many = read_all(dataset, options);
-  if (one.error != many.error) std::abort();
-  options.shuffle = true;
-  options.shuffle_block = 2;
-  options.shuffle_window = 4;
-  const Outcome shuffled = read_all(dataset, options);
-  if (one.error.empty() != shuffled.error.empty()) std::abort();
-  options.shuffle = false;
-  options.on_bad_record = OnBadRecord::Skip;
-  options.max_bad_records = dataset.train.rows();
-  const Outcome skipping = read_all(dataset, options);
-  if (!skipping.error.empty() || (one.error.empty() && skipping.keys != one.keys)) std::abort();
-  if (!one.error.empty()) return;
-  if (one.keys != many.keys || one.rows != shuffled.rows || one.keys.size() != shuffled.keys.size()) std::abort();
-  if (is_reversible(one, integers)) check_writes_the_same(dataset, one, data, size);
+  const Outcome read = read_every_way(dataset, options, BadRecords::AllCanBeLeftOut);
+  if (read.error.empty() && is_reversible(read, integers)) check_writes_the_same(dataset, read, data, size);
 }
 
 }  // namespace

@@ -58,17 +58,52 @@ inline Outcome read_all(const data::Dataset& dataset, const data::ReaderOptions&
       outcome.rows += batch.rows;
       append(outcome.labels, batch.labels.data_ptr(), batch.labels.numel());
       append(outcome.dense, batch.dense.data_ptr(), batch.dense.numel());
-      const data::SparseBatch& sparse = batch.sparse[0];
-      const int64_t* offsets = sparse.row_offsets.data<int64_t>();
-      for (int64_t bag = 0; bag < batch.rows * sparse.slot_num; ++bag)
-        outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
-      append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
+      for (const data::SparseBatch& sparse : batch.sparse) {
+        const int64_t* offsets = sparse.row_offsets.data<int64_t>();
+        for (int64_t bag = 0; bag < batch.rows * sparse.slot_num; ++bag)
+          outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
+        append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
+      }
     }
     if (outcome.rows + reader.bad_records() != reader.epoch_rows()) std::abort();
   } catch (const DataError& error) {
     outcome.error = error.what();
   }
   return outcome;
+}
+
+/** Whether reading goes on behind every record that is left out, or may end where the next one cannot be known. */
+enum class BadRecords : uint8_t { AllCanBeLeftOut, MayEndReading };
+
+/**
+ * Reads the train part in batches of one row, which is the result, in large ones by two workers, shuffled, and without
+ * bad records; ends the program if these contradict each other.
+ */
+inline Outcome read_every_way(const data::Dataset& dataset, data::ReaderOptions options, BadRecords bad) {
+  const auto expect = [](bool holds) {
+    if (!holds) std::abort();
+  };
+  options.batch_size = 1;
+  const Outcome one = read_all(dataset, options);
+  const bool good = one.error.empty();
+  options.batch_size = 100;
+  options.num_workers = 2;
+  const Outcome many = read_all(dataset, options);
+  expect(one.error == many.error);
+  options.shuffle = true;
+  options.shuffle_block = 2;
+  options.shuffle_window = 4;
+  const Outcome shuffled = read_all(dataset, options);
+  expect(good == shuffled.error.empty());
+  options.shuffle = false;
+  options.on_bad_record = data::OnBadRecord::Skip;
+  options.max_bad_records = dataset.train.rows();
+  const Outcome skipping = read_all(dataset, options);
+  if (good || bad == BadRecords::AllCanBeLeftOut) expect(skipping.error.empty());
+  if (!good) return one;
+  expect(one.nnz == many.nnz && one.keys == many.keys && one.keys == skipping.keys);
+  expect(one.rows == shuffled.rows && one.keys.size() == shuffled.keys.size());
+  return one;
 }
 
 }  // namespace tercel::fuzz

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from object_stores import WebServer, cut_connection, files_of, overloaded, s3_server, send
+from object_stores import GoogleStore, WebServer, cut_connection, files_of, make_certificate, overloaded, s3_server, send
 
 import tercel as tc
 import tercel.data as td
@@ -74,6 +74,46 @@ def test_reads_a_dataset_by_http(web, folder, ranges):
 
 def test_reads_a_description_by_its_url(web):
     assert td.open_dataset(web.url + "/clicks/dataset.json").test.rows > 0
+
+
+@pytest.mark.parametrize("variable", ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_https_needs_a_certificate_that_is_known(folder, tmp_path, monkeypatch, variable):
+    for name in ("CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    certificate = make_certificate(str(tmp_path / "server.pem"))
+    server = WebServer(files_of(folder, "clicks/"), certificate)
+    url = server.url + "/clicks"
+
+    def assert_refused():
+        with pytest.raises(tc.IoError, match=f"{url}/dataset.json: HTTP: .*certificate") as caught:
+            td.open_dataset(url)
+        assert "attempts" not in str(caught.value)  # it is not tried again
+        assert not server.requests
+
+    try:
+        assert_refused()  # signed by nobody
+        monkeypatch.setenv(variable, make_certificate(str(tmp_path / "other.pem")) + ".crt")
+        assert_refused()
+        monkeypatch.setenv(variable, certificate + ".crt")
+        assert_same(keys_of(td.open_dataset(url)), keys_of(td.open_dataset(folder)))
+        monkeypatch.setenv(variable, str(tmp_path / "absent.crt"))
+        with pytest.raises(tc.IoError, match="absent.crt"):
+            td.open_dataset(url)
+    finally:
+        server.close()
+
+
+def test_https_certificate_of_another_host(folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    certificate = make_certificate(str(tmp_path / "server.pem"), "127.0.0.2")
+    server = WebServer(files_of(folder, "clicks/"), certificate)
+    monkeypatch.setenv("CURL_CA_BUNDLE", certificate + ".crt")
+    try:
+        with pytest.raises(tc.IoError, match="HTTP: .*127.0.0.1"):
+            td.open_dataset(server.url + "/clicks")
+        assert not server.requests
+    finally:
+        server.close()
 
 
 def test_reads_ranges_ahead_without_reading_twice(tmp_path):
@@ -369,6 +409,56 @@ def test_an_object_that_changes_while_it_is_read(s3, folder):
         content[-1] ^= 1
         s3.put_object(Bucket="bucket", Key="other/train/part-0.data", Body=bytes(content))
         with pytest.raises(tc.DataError, match="expected the file as it was when reading began, found it replaced"):
+            for _ in range(3):
+                for _ in reader:
+                    pass
+
+
+@pytest.fixture
+def google(folder, monkeypatch):
+    server = GoogleStore(files_of(folder, "data/clicks/"))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    yield server
+    server.close()
+
+
+def test_reads_a_dataset_of_google(google, folder):
+    dataset = td.open_dataset("gs://bucket/data/clicks")
+    for options in ({}, {"shuffle": True, "seed": 3}):
+        assert_same(keys_of(dataset, **options), keys_of(td.open_dataset(folder), **options))
+    assert td.verify_dataset(dataset) == []
+    assert any("alt=media" in request for request in google.requests)
+
+
+def test_folders_and_patterns_of_google(google):
+    for i in range(3):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"label": np.ones(10, np.float32), "a": np.arange(10) + 10 * i}), sink)
+        google.files[f"p/part-{i}.parquet"] = sink.getvalue().to_pybytes()
+    for train, expected in (("gs://bucket/p", range(30)), ("gs://bucket/p/part-[12]*", range(10, 30))):
+        dataset = td.open_files("parquet", train=[train], label=["label"], categorical=["a"])
+        assert keys_of(dataset)[1].tolist() == list(expected)
+
+
+def test_errors_of_google(google):
+    with pytest.raises(tc.DataError, match="gs://bucket/nothing: expected a folder with dataset.json, found none"):
+        td.open_dataset("gs://bucket/nothing")
+    google.status = 403
+    with pytest.raises(tc.IoError, match="gs://bucket/data/clicks/dataset.json: Arrow: .*no object") as caught:
+        td.open_dataset("gs://bucket/data/clicks")
+    assert "attempts" not in str(caught.value)
+
+
+def test_an_object_of_google_that_changes_while_it_is_read(google):
+    name = "data/clicks/train/part-0.data"
+    with td.open_dataset("gs://bucket/data/clicks").batches("train", batch_size=64) as reader:
+        next(iter(reader))
+        content = bytearray(google.files[name])
+        content[-1] ^= 1
+        google.files[name] = bytes(content)
+        google.tags[name] = "2"
+        with pytest.raises((tc.DataError, tc.IoError), match="part-0.data: .*(found it replaced|no such generation)"):
             for _ in range(3):
                 for _ in reader:
                     pass

@@ -82,39 +82,54 @@ Status load_s3() {
   return Status::OK();
 }
 
+/** The query of a URI. */
+class Query {
+ public:
+  void add(std::string_view key, std::string_view value) {
+    text_ += text_.empty() ? '?' : '&';
+    text_.append(key).append("=").append(escaped(value));
+  }
+  /** The server at an address such as "http://localhost:9000"; without "http://" by `scheme`, if that is not empty. */
+  void add_endpoint(std::string_view endpoint, std::string_view scheme) {
+    const size_t split = endpoint.find("://");
+    if (split != std::string_view::npos) {
+      scheme = endpoint.substr(0, split);
+      endpoint.remove_prefix(split + 3);
+    }
+    while (endpoint.ends_with('/')) endpoint.remove_suffix(1);
+    if (!scheme.empty()) add("scheme", scheme);
+    add("endpoint_override", endpoint);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 /** The URI that makes the file system of a bucket. */
 std::string bucket_uri(std::string_view scheme, std::string_view bucket) {
-  std::string uri(scheme);
-  uri += "://";
+  Query query;
+  std::string user;
   if (scheme == "gs") {
+    const std::string emulator = environment("STORAGE_EMULATOR_HOST");
     // Without credentials the client would ask the metadata service of Google's machines for some, for minutes.
-    const bool anonymous =
-        environment("GOOGLE_APPLICATION_CREDENTIALS").empty() && !environment("STORAGE_EMULATOR_HOST").empty();
-    if (anonymous || environment("TERCEL_GS_ANONYMOUS") == "1") uri += "anonymous@";
-    uri += bucket;
-    return uri + "?retry_limit_seconds=20";
+    const bool anonymous = environment("GOOGLE_APPLICATION_CREDENTIALS").empty() && !emulator.empty();
+    if (anonymous || environment("TERCEL_GS_ANONYMOUS") == "1") user = "anonymous@";
+    if (!emulator.empty()) query.add_endpoint(emulator, "http");
+    query.add("retry_limit_seconds", "20");
+  } else {
+    std::string endpoint = environment("AWS_ENDPOINT_URL_S3");
+    if (endpoint.empty()) endpoint = environment("AWS_ENDPOINT_URL");
+    if (!endpoint.empty()) query.add_endpoint(endpoint, "");
+    std::string region = environment("AWS_REGION");
+    if (region.empty()) region = environment("AWS_DEFAULT_REGION");
+    // Otherwise Arrow asks S3 for the bucket's region, which other servers do not know.
+    if (region.empty() && !endpoint.empty()) region = "us-east-1";
+    if (!region.empty()) query.add("region", region);
   }
-  uri += bucket;
-  std::string endpoint = environment("AWS_ENDPOINT_URL_S3");
-  if (endpoint.empty()) endpoint = environment("AWS_ENDPOINT_URL");
-  std::string query;
-  const auto add = [&](std::string_view key, std::string_view value) {
-    query += query.empty() ? '?' : '&';
-    query.append(key).append("=").append(escaped(value));
-  };
-  if (!endpoint.empty()) {
-    const size_t split = endpoint.find("://");
-    if (split != std::string::npos) add("scheme", endpoint.substr(0, split));
-    std::string host = split == std::string::npos ? endpoint : endpoint.substr(split + 3);
-    while (host.ends_with('/')) host.pop_back();
-    add("endpoint_override", host);
-  }
-  std::string region = environment("AWS_REGION");
-  if (region.empty()) region = environment("AWS_DEFAULT_REGION");
-  // Otherwise Arrow asks S3 for the bucket's region, which other servers do not know.
-  if (region.empty() && !endpoint.empty()) region = "us-east-1";
-  if (!region.empty()) add("region", region);
-  return uri + query;
+  std::string uri(scheme);
+  uri.append("://").append(user).append(bucket).append(query.text());
+  return uri;
 }
 
 using FileSystems = std::map<std::string, std::shared_ptr<fs::FileSystem>>;

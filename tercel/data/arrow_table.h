@@ -47,8 +47,10 @@ struct ArrowTableOptions : ColumnSpec {
   }
 };
 
-/** The tables of a dataset's parts, which are consumed, also by an error: released, and null afterwards. Valid and test
- * may be null. */
+/**
+ * The tables of a dataset's parts. Streams are consumed, also by an error: released, and `release` is null afterwards.
+ * Valid and test may be null.
+ */
 struct ArrowTables {
   ArrowArrayStream* train = nullptr;
   ArrowArrayStream* valid = nullptr;

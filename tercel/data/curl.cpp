@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -161,43 +160,9 @@ size_t on_content(char* data, size_t size, size_t count, void* context) {
   return taken;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
-  return text;
-}
-
-/** The number that a text starts with, or -1. */
-int64_t number_at(std::string_view text) {
-  int64_t value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && value >= 0 ? value : -1;
-}
-
 size_t on_header(char* data, size_t size, size_t count, void* context) {
-  HttpResponse& response = static_cast<Transfer*>(context)->response;
-  const std::string_view line(data, size * count);
-  if (line.starts_with("HTTP/")) {  // the first one, or that after a redirect
-    response = {};
-    const size_t blank = line.find(' ');
-    if (blank != std::string_view::npos) response.status = std::max<long>(0, number_at(line.substr(blank + 1)));
-    return line.size();
-  }
-  const size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return line.size();
-  std::string name(line.substr(0, colon));
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  const std::string_view value = trimmed(line.substr(colon + 1));
-  if (name == "etag") response.etag = value;
-  if (name == "last-modified") response.last_modified = value;
-  if (name == "content-length") response.content_length = number_at(value);
-  if (name == "content-range" && value.starts_with("bytes ")) {  // "bytes 0-99/1000", "bytes */1000"
-    response.range_begin = number_at(trimmed(value.substr(6)));
-    const size_t slash = value.find('/');
-    if (slash != std::string_view::npos) response.total = number_at(value.substr(slash + 1));
-  }
-  return line.size();
+  read_http_header({data, size * count}, static_cast<Transfer*>(context)->response);
+  return size * count;
 }
 
 }  // namespace

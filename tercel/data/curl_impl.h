@@ -5,18 +5,9 @@
 #include <cstdint>
 #include <string>
 
-namespace tercel::data {
+#include "tercel/data/http_headers_impl.h"
 
-/** What a server answered. */
-struct HttpResponse {
-  long status = 0;
-  std::string etag;
-  std::string last_modified;
-  int64_t content_length = -1;  // -1: not said
-  int64_t range_begin = -1;     // of Content-Range
-  int64_t total = -1;           // of Content-Range: bytes of the whole file
-  size_t received = 0;          // bytes of the content
-};
+namespace tercel::data {
 
 /**
  * Requests bytes [begin, begin + bytes) of a URL into `out`. A longer answer is cut off there. Redirects are followed.

@@ -120,6 +120,35 @@ TEST_F(ConvertText, FurtherFilesLikeADatasetOrARun) {
   expect_error(like("csv", folder_ / "made"), 2, {"found one of 'generate'"});
 }
 
+TEST_F(ConvertText, OptionsOfTheFormatThatLikeImpliesInAnyOrder) {
+  ASSERT_EQ(csv("data", {"--positive", ">=4", "--min-count", "1", "--key-type", "u32"}).code, 0);
+  const std::string later = folder_.put("later.csv", ratings(30, 40)), like = folder_ / "data";
+  int number = 0;
+  const auto format_of = [&](const Words& more) {
+    const std::string out = "later-" + std::to_string(number++);
+    Words words = {"convert", "csv", later, folder_ / out};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return parse_json(folder_.get(out + "/dataset.json"), "dataset.json", JsonErrors::Data)["format"];
+  };
+  EXPECT_EQ(format_of({"--like", like})["key_type"], "u32");
+  const Words orders[] = {{"--check-mode", "none", "--like", like},
+                          {"--like", like, "--check-mode", "none"},
+                          {"--check-mode=none", "--format", "norm", "--like=" + like}};
+  for (const Words& words : orders) {
+    const Json format = format_of(words);
+    EXPECT_EQ(format["check_mode"], "none");
+    EXPECT_EQ(format["key_type"], "u32");
+  }
+  const Words wrong = {"convert", "csv", later, folder_ / "x", "--slot-offsets", "add", "--like", like};
+  expect_error(run(wrong), 2, {"unknown option '--slot-offsets'"});
+  expect_error(run({"convert", "csv", later, folder_ / "x", "--like"}), 2, {"option --like: expected a value"});
+  const Outcome help = run({"convert", "csv", "--like", folder_ / "absent", "--help"});
+  EXPECT_EQ(help.code, 0) << help.err;
+  EXPECT_NE(help.out.find("--check-mode"), std::string::npos);
+}
+
 TEST_F(ConvertText, FeaturesOfLibsvmAndLibffm) {
   std::string svm, ffm;
   for (int i = 0; i < 60; ++i) {

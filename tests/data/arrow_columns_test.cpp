@@ -1,6 +1,9 @@
 // Record batches as other tools hand them over: slices, dictionaries, bits, and arrays that contradict their schema.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +28,7 @@ struct Field {
 };
 
 void leave(ArrowArray* self) { self->release = nullptr; }
+void leave_schema(ArrowSchema* self) { self->release = nullptr; }
 
 struct Exported {
   ArrowSchema schema{};
@@ -49,7 +53,7 @@ struct Exported {
               count,
               schemas.data(),
               dictionary ? &dictionary->schema : nullptr,
-              nullptr,
+              leave_schema,
               nullptr};
     array = {field.length,  field.nulls,
              field.offset,  static_cast<int64_t>(field.buffers.size()),
@@ -130,6 +134,35 @@ TEST(ArrowColumns, BitsAndHalvesAreDenseValues) {
   TERCEL_EXPECT_THROW(decode(plan, columns), DataError, "column 'b': expected floating point numbers");
 }
 
+TEST(ArrowColumns, BuffersMayBeginAtAnyByte) {
+  std::vector<std::byte> bytes(1 + sizeof(kKeys));
+  std::memcpy(bytes.data() + 1, kKeys, sizeof(kKeys));
+  const Field keys{"l", "k", 3, 2, 0, {nullptr, bytes.data() + 1}, {}, {}};
+  EXPECT_EQ(decode(plan_of("k", false), batch_of({keys}, 3)).keys[0].own, (std::vector<int64_t>{12, 13, 14}));
+  const int32_t offsets[] = {0, 2, 3};
+  std::vector<std::byte> odd(1 + sizeof(offsets));
+  std::memcpy(odd.data() + 1, offsets, sizeof(offsets));
+  const Field list{"+l", "k", 2, 0, 0, {nullptr, odd.data() + 1}, {keys}, {}};
+  const DecodedRows lists = decode(plan_of("k", true), batch_of({list}, 2));
+  EXPECT_EQ(lists.keys[0].own, (std::vector<int64_t>{12, 13, 14}));
+  EXPECT_EQ(lists.keys[0].own_offsets, (std::vector<int64_t>{0, 2, 3}));
+  ColumnPlan plan;
+  plan.floats = {{"k", 1, false}};
+  plan.integers = true;
+  EXPECT_EQ(decode(plan, batch_of({keys}, 3)).floats[0].own, (std::vector<float>{12, 13, 14}));
+}
+
+TEST(ArrowColumns, RowsOfTheBatchThatAreMissing) {
+  const uint8_t valid[] = {0b1110};
+  const Field keys{"l", "k", 4, 0, 0, {nullptr, kKeys}, {}, {}};
+  Field batch = batch_of({keys}, 3, 1);
+  batch.buffers = {valid};
+  batch.nulls = -1;  // not counted: none of the rows is missing
+  EXPECT_EQ(decode(plan_of("k", false), batch).keys[0].own, (std::vector<int64_t>{11, 12, 13}));
+  batch.offset = 0;
+  TERCEL_EXPECT_THROW(decode(plan_of("k", false), batch), DataError, "found 1 columns, 1 missing rows");
+}
+
 TEST(ArrowColumns, ArraysThatContradictTheirSchemaAreRefused) {
   released = 0;
   const auto refused = [](const std::string& message, const Field& column, int64_t rows, bool list = false) {
@@ -147,6 +180,11 @@ TEST(ArrowColumns, ArraysThatContradictTheirSchemaAreRefused) {
           true);
   const int32_t beyond[] = {0, 3, 7};
   refused("expected 0 and 7 more elements, found 6", {"+l", "k", 2, 0, 0, {nullptr, beyond}, {item}, {}}, 2, true);
+  const int32_t negative[] = {-1, 3, 5};
+  refused("expected offsets of at least 0, found -1", {"+l", "k", 2, 0, 0, {nullptr, negative}, {item}, {}}, 2, true);
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const int64_t widest[] = {kLeast, std::numeric_limits<int64_t>::max()};  // whose difference overflows
+  refused("expected offsets of at least 0", {"+L", "k", 1, 0, 0, {nullptr, widest}, {item}, {}}, 1, true);
   const int64_t large[] = {0, int64_t{1} << 62};
   refused("more elements", {"+L", "k", 1, 0, 0, {nullptr, large}, {item}, {}}, 1, true);
   refused("lists that fit in memory", {"+w:4611686018427387904", "k", 3, 0, 0, {nullptr}, {item}, {}}, 3, true);
@@ -154,7 +192,7 @@ TEST(ArrowColumns, ArraysThatContradictTheirSchemaAreRefused) {
   refused("expected numbers, found string", {"u", "k", 3, 0, 0, {nullptr, kKeys, kKeys}, {}, {}}, 3);
   refused("expected integers, found double", {"g", "k", 3, 0, 0, {nullptr, kKeys}, {}, {}}, 3);
   // Those that were refused for their schema never had an owner here.
-  EXPECT_EQ(released, 8);
+  EXPECT_EQ(released, 10);
 }
 
 }  // namespace

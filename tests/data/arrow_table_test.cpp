@@ -257,8 +257,9 @@ TEST(ArrowTable, ProducersThatBreakTheInterfaceAreRefused) {
   refuses("expected columns, the fields of a struct", [](Table& t) { t.schema().format = nullptr; });
   refuses("columns, found -1", [](Table& t) { t.schema().n_children = -1; });
   refuses("columns, found 1099511627776", [](Table& t) { t.schema().n_children = int64_t{1} << 40; });
-  refuses("a null pointer in place of column 0", [](Table& t) { t.schema().children = nullptr; });
-  refuses("a null pointer in place of column 2", [](Table& t) { t.schemas[2] = nullptr; });
+  refuses("a null pointer, or a released one, in place of column 0", [](Table& t) { t.schema().children = nullptr; });
+  refuses("a null pointer, or a released one, in place of column 2", [](Table& t) { t.schemas[2] = nullptr; });
+  refuses("a released one, in place of column 2", [](Table& t) { t.schemas[2]->release = nullptr; });
   refuses("found one that was released", [](Table& t) { t.schema().release = nullptr; });
   refuses("in place of column 0", [](Table& t) { t.batch().children = nullptr; });
   refuses("in place of column 1", [](Table& t) { t.arrays[1] = nullptr; });

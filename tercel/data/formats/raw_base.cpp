@@ -12,6 +12,13 @@ namespace tercel::data {
 
 namespace {
 
+/** Files of a part, and how many of their rows belong to it; 0: all. */
+struct RawFiles {
+  const std::vector<std::string>& paths;
+  int64_t num_samples = 0;
+  std::string_view option = {};  // that gave the number
+};
+
 DataPart part_of(const RawFiles& files, const RawLayout& layout) {
   DataPart part;
   int64_t left = files.num_samples > 0 ? files.num_samples : std::numeric_limits<int64_t>::max();
@@ -56,30 +63,30 @@ std::unique_ptr<DatasetWriter> RawBase::create_writer(const Schema& schema, cons
   return std::make_unique<RawWriter>(schema, types(), options);
 }
 
-void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vector<int64_t>& nnz_per_slot,
-                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& valid,
-                        const RawFiles& test) {
-  const size_t slot_num = nnz_per_slot.size();
-  TERCEL_CHECK(slot_size_array.empty() || slot_size_array.size() == slot_num, ConfigError, "[", types.format,
+void describe_raw_files(Dataset& dataset, const RawTypes& types, const RawFilesSpec& spec, int64_t num_samples,
+                        int64_t eval_num_samples) {
+  const size_t slot_num = spec.nnz_per_slot.size();
+  TERCEL_CHECK(spec.slot_size_array.empty() || spec.slot_size_array.size() == slot_num, ConfigError, "[", types.format,
                "] option 'slot_size_array': expected none or ", slot_num, " sizes, one for each slot, found ",
-               slot_size_array.size());
+               spec.slot_size_array.size());
   Schema& schema = dataset.schema;
+  schema.label_dim = spec.label_dim;
+  schema.dense_dim = spec.dense_dim;
   for (size_t s = 0; s < slot_num; ++s) {
     Slot slot;
     slot.name = str_cat({"slot", s});
-    slot.size = slot_size_array.empty() ? 0 : slot_size_array[s];
-    slot.hotness = nnz_per_slot[s];
+    slot.size = spec.slot_size_array.empty() ? 0 : spec.slot_size_array[s];
+    slot.hotness = spec.nnz_per_slot[s];
     schema.slots.push_back(std::move(slot));
   }
   schema.set_consecutive_keys();
   schema.check(types.format);
-  for (const RawFiles* files : {&valid, &test})
-    TERCEL_CHECK(files->num_samples == 0 || !files->paths.empty(), ConfigError, "[", types.format, "] option '",
-                 files->option, "': expected files of that part too, found none");
+  TERCEL_CHECK(eval_num_samples == 0 || !spec.test.empty(), ConfigError, "[", types.format,
+               "] option 'eval_num_samples': expected files of that part too, found none");
   const RawLayout layout(schema, types, false);
-  dataset.train = part_of(train, layout);
-  if (!valid.paths.empty()) dataset.valid = part_of(valid, layout);
-  if (!test.paths.empty()) dataset.test = part_of(test, layout);
+  dataset.train = part_of({spec.train, num_samples, "num_samples"}, layout);
+  if (!spec.valid.empty()) dataset.valid = part_of({spec.valid}, layout);
+  if (!spec.test.empty()) dataset.test = part_of({spec.test, eval_num_samples, "eval_num_samples"}, layout);
 }
 
 }  // namespace tercel::data

@@ -1,11 +1,12 @@
 // What the formats Raw and RawAsync have in common. Private.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "tercel/data/dataset.h"
+#include "tercel/data/formats/raw_format.h"
 #include "tercel/data/formats/raw_layout_impl.h"
 
 namespace tercel::data {
@@ -24,16 +25,11 @@ class RawBase : public DatasetFormat {
   virtual RawTypes types() const = 0;
 };
 
-/** Files of a part, and how many of their rows belong to it; 0: all. */
-struct RawFiles {
-  const std::vector<std::string>& paths;
-  int64_t num_samples = 0;
-  std::string_view option = {};  // that gave the number
-};
-
-/** Sets schema and parts of a dataset of bare files, and checks them. */
-void describe_raw_files(Dataset& dataset, const RawTypes& types, const std::vector<int64_t>& nnz_per_slot,
-                        const std::vector<int64_t>& slot_size_array, const RawFiles& train, const RawFiles& valid,
-                        const RawFiles& test);
+/**
+ * Sets schema and parts of a dataset of bare files, and checks them. `num_samples` of the train files' rows belong to
+ * it, `eval_num_samples` of the test files'; 0: all.
+ */
+void describe_raw_files(Dataset& dataset, const RawTypes& types, const RawFilesSpec& spec, int64_t num_samples = 0,
+                        int64_t eval_num_samples = 0);
 
 }  // namespace tercel::data

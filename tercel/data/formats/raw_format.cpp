@@ -47,11 +47,7 @@ Dataset dataset_from_raw_files(const RawSpec& spec) {
   const RawOptions options{spec.float_label_dense, spec.slot_offsets};
   Dataset dataset;
   dataset.format = raw_format(options);
-  dataset.schema.label_dim = spec.label_dim;
-  dataset.schema.dense_dim = spec.dense_dim;
-  describe_raw_files(dataset, types_of(options), spec.nnz_per_slot, spec.slot_size_array,
-                     {spec.train, spec.num_samples, "num_samples"}, {spec.valid},
-                     {spec.test, spec.eval_num_samples, "eval_num_samples"});
+  describe_raw_files(dataset, types_of(options), spec, spec.num_samples, spec.eval_num_samples);
   return dataset;
 }
 

@@ -41,8 +41,8 @@ struct RawOptions {
 /** The format of a dataset of Raw files. */
 TERCEL_API std::shared_ptr<const DatasetFormat> raw_format(const RawOptions& options = {});
 
-/** Properties of Raw files of other tools. */
-struct RawSpec {
+/** Files of rows of equal size, Raw or RawAsync, of other tools, and what they do not say themselves. */
+struct RawFilesSpec {
   std::vector<std::string> train;  // files
   std::vector<std::string> valid;
   std::vector<std::string> test;
@@ -50,28 +50,39 @@ struct RawSpec {
   int64_t dense_dim = 0;
   std::vector<int64_t> nnz_per_slot;     // one for each slot: the keys that every row has in it
   std::vector<int64_t> slot_size_array;  // empty: any key may occur; else keys of a slot follow those of the one before
-  bool float_label_dense = false;
   SlotOffsets slot_offsets = SlotOffsets::None;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"train", &RawFilesSpec::train, "files of the train part, in order", required()},
+        Field{"valid", &RawFilesSpec::valid, "files of the validation part, in order"},
+        Field{"test", &RawFilesSpec::test, "files of the test part, in order"},
+        Field{"label_dim", &RawFilesSpec::label_dim, "labels of a row", at_least(1), at_most(kMaxDim)},
+        Field{"dense_dim", &RawFilesSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},
+        Field{"nnz_per_slot", &RawFilesSpec::nnz_per_slot, "for each slot, the keys that every row has in it",
+              at_least(1), at_most(kMaxHotness)},
+        Field{"slot_size_array", &RawFilesSpec::slot_size_array, "keys of each slot; empty: any key may occur",
+              at_least(1)},
+        Field{"slot_offsets", &RawFilesSpec::slot_offsets,
+              "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"});
+  }
+};
+
+/** Properties of Raw files of other tools. */
+struct RawSpec : RawFilesSpec {
+  bool float_label_dense = false;
   int64_t num_samples = 0;
   int64_t eval_num_samples = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"train", &RawSpec::train, "files of the train part, in order", required()},
-        Field{"valid", &RawSpec::valid, "files of the validation part, in order"},
-        Field{"test", &RawSpec::test, "files of the test part, in order"},
-        Field{"label_dim", &RawSpec::label_dim, "labels of a row", at_least(1), at_most(kMaxDim)},
-        Field{"dense_dim", &RawSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},
-        Field{"nnz_per_slot", &RawSpec::nnz_per_slot, "for each slot, the keys that every row has in it", at_least(1),
-              at_most(kMaxHotness)},
-        Field{"slot_size_array", &RawSpec::slot_size_array, "keys of each slot; empty: any key may occur", at_least(1)},
-        Field{"float_label_dense", &RawSpec::float_label_dense,
-              "labels and dense values are f32; else i32, and dense values are read as ln(x + 1)"},
-        Field{"slot_offsets", &RawSpec::slot_offsets,
-              "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"},
-        Field{"num_samples", &RawSpec::num_samples, "train rows, from the start of the files; 0: all", at_least(0)},
-        Field{"eval_num_samples", &RawSpec::eval_num_samples, "test rows, from the start of the files; 0: all",
-              at_least(0)});
+    return std::tuple_cat(
+        RawFilesSpec::fields(),
+        std::tuple(
+            Field{"float_label_dense", &RawSpec::float_label_dense,
+                  "labels and dense values are f32; else i32, and dense values are read as ln(x + 1)"},
+            Field{"num_samples", &RawSpec::num_samples, "train rows, from the start of the files; 0: all", at_least(0)},
+            Field{"eval_num_samples", &RawSpec::eval_num_samples, "test rows, from the start of the files; 0: all",
+                  at_least(0)}));
   }
 };
 

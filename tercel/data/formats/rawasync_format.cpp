@@ -46,10 +46,7 @@ Dataset dataset_from_rawasync_files(const RawAsyncSpec& spec) {
   const RawAsyncOptions options{spec.is_dense_float, spec.key_type, spec.slot_offsets};
   Dataset dataset;
   dataset.format = rawasync_format(options);
-  dataset.schema.label_dim = spec.label_dim;
-  dataset.schema.dense_dim = spec.dense_dim;
-  describe_raw_files(dataset, types_of(options), spec.nnz_per_slot, spec.slot_size_array, {spec.train}, {spec.valid},
-                     {spec.test});
+  describe_raw_files(dataset, types_of(options), spec);
   return dataset;
 }
 

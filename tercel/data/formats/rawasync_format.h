@@ -4,11 +4,8 @@
 // docs/formats/rawasync.md has the bytes.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
@@ -37,35 +34,16 @@ struct RawAsyncOptions {
 /** The format of a dataset of RawAsync files. */
 TERCEL_API std::shared_ptr<const DatasetFormat> rawasync_format(const RawAsyncOptions& options = {});
 
-/** Properties of RawAsync files of other tools. */
-struct RawAsyncSpec {
-  std::vector<std::string> train;  // files
-  std::vector<std::string> valid;
-  std::vector<std::string> test;
-  int64_t label_dim = 1;
-  int64_t dense_dim = 0;
-  std::vector<int64_t> nnz_per_slot;     // one for each slot: the keys that every row has in it
-  std::vector<int64_t> slot_size_array;  // empty: any key may occur; else keys of a slot follow those of the one before
+/** Properties of RawAsync files of other tools. Labels are i32. */
+struct RawAsyncSpec : RawFilesSpec {
   bool is_dense_float = true;
   KeyType key_type = KeyType::U32;
-  SlotOffsets slot_offsets = SlotOffsets::None;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"train", &RawAsyncSpec::train, "files of the train part, in order", required()},
-        Field{"valid", &RawAsyncSpec::valid, "files of the validation part, in order"},
-        Field{"test", &RawAsyncSpec::test, "files of the test part, in order"},
-        Field{"label_dim", &RawAsyncSpec::label_dim, "labels of a row, i32", at_least(1), at_most(kMaxDim)},
-        Field{"dense_dim", &RawAsyncSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},
-        Field{"nnz_per_slot", &RawAsyncSpec::nnz_per_slot, "for each slot, the keys that every row has in it",
-              at_least(1), at_most(kMaxHotness)},
-        Field{"slot_size_array", &RawAsyncSpec::slot_size_array, "keys of each slot; empty: any key may occur",
-              at_least(1)},
-        Field{"is_dense_float", &RawAsyncSpec::is_dense_float,
-              "dense values are f32; else i32, and are read as ln(x + 1)"},
-        Field{"key_type", &RawAsyncSpec::key_type, "width of the keys in the files"},
-        Field{"slot_offsets", &RawAsyncSpec::slot_offsets,
-              "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"});
+    return std::tuple_cat(RawFilesSpec::fields(),
+                          std::tuple(Field{"is_dense_float", &RawAsyncSpec::is_dense_float,
+                                           "dense values are f32; else i32, and are read as ln(x + 1)"},
+                                     Field{"key_type", &RawAsyncSpec::key_type, "width of the keys in the files"}));
   }
 };
 
