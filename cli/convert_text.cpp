@@ -193,7 +193,7 @@ Options initial_options(const CommandLine& line) {
     data::CriteoRecipe recipe = data::CriteoRecipe::None;
     // A name that is none is refused when the flag is parsed.
     static_cast<void>(parse_enum(flag_value(line, "--recipe", "none"), recipe));
-    return data::criteo_recipe(recipe);
+    return data::criteo_recipe(recipe, [&](std::string_view option) { return has_flag(line.words(), option); });
   }
   return {};
 }

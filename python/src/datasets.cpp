@@ -136,7 +136,8 @@ Options initial_options(const nb::dict& values) {
     // A name that is none is refused when the options are set.
     std::string name;
     if (values.contains("recipe") && nb::try_cast(values["recipe"], name)) static_cast<void>(parse_enum(name, recipe));
-    return data::criteo_recipe(recipe);
+    return data::criteo_recipe(recipe,
+                               [&](std::string_view option) { return values.contains(std::string(option).c_str()); });
   }
   return {};
 }

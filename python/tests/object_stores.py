@@ -24,6 +24,7 @@ class WebServer:
         self.status: Optional[int] = None  # of every answer
         self.faults: List[Callable[[http.server.BaseHTTPRequestHandler], None]] = []  # instead of the next answers
         self.hang = threading.Event()  # set: requests get no answer
+        self.pause = 0.0  # seconds between the eight parts that an answer is sent in
         self.tags: Dict[str, str] = {}  # ETags; none: no header
         self.requests: List[str] = []
         outer = self
@@ -61,7 +62,7 @@ class WebServer:
         if self.faults:
             self.faults.pop(0)(request)
             return
-        content = self.files.get(request.path.lstrip("/"))
+        content = self.files.get(urllib.parse.unquote(request.path.lstrip("/")))
         if self.status or content is None:
             send(request, self.status or 404, b"a page about the error")
             return
@@ -73,8 +74,7 @@ class WebServer:
         else:
             send(request, 200, content, headers)
 
-    @staticmethod
-    def send_part(request: http.server.BaseHTTPRequestHandler, content: bytes, headers: Dict[str, str]) -> None:
+    def send_part(self, request: http.server.BaseHTTPRequestHandler, content: bytes, headers: Dict[str, str]) -> None:
         """The range that the request asks for, or all."""
         asked = request.headers.get("Range")
         if not asked:
@@ -85,7 +85,8 @@ class WebServer:
             send(request, 416, b"", {**headers, "Content-Range": f"bytes */{len(content)}"})
             return
         part = content[first:last + 1]
-        send(request, 206, part, {**headers, "Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"})
+        send(request, 206, part, {**headers, "Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"},
+             self.pause)
 
 
 class GoogleStore(WebServer):
@@ -134,13 +135,16 @@ def make_certificate(path: str, address: str = "127.0.0.1") -> str:
 
 
 def send(request: http.server.BaseHTTPRequestHandler, status: int, content: bytes,
-         headers: Optional[Dict[str, str]] = None) -> None:
+         headers: Optional[Dict[str, str]] = None, pause: float = 0) -> None:
     with contextlib.suppress(ConnectionError):  # the client had enough
         request.send_response(status)
         for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
             request.send_header(name, value)
         request.end_headers()
-        request.wfile.write(content)
+        step = -(-len(content) // 8) if pause else len(content)
+        for begin in range(0, len(content), max(step, 1)):
+            request.wfile.write(content[begin:begin + step])
+            time.sleep(pause)
 
 
 def cut_connection(request: http.server.BaseHTTPRequestHandler) -> None:

@@ -386,5 +386,7 @@ def test_convert_criteo(tmp_path):
     assert [slot.name for slot in made.dataset.schema.slots][:3] == ["C1_C2", "C3_C4", "C1"]
     assert made.dataset.schema.slots[0].size == 17 and made.dataset.valid.rows == 20
     assert made.dataset.conversion["dense_transform"] == "zscore"
+    placed = td.convert_criteo(text, tmp_path / "placed", recipe="nvtabular", test_from="180", valid_from="150").dataset
+    assert (placed.train.rows, placed.valid.rows, placed.test.rows) == (150, 30, 20)
     with pytest.raises(tc.ConfigError, match="recipe"):
         td.convert_criteo(text, tmp_path / "other", recipe="nvtabula")

@@ -1,6 +1,8 @@
 """Datasets and input files of web servers, S3 and file systems of Python programs."""
 
+import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -228,6 +230,40 @@ def test_no_answer_ends_in_time(web, monkeypatch):
     assert time.monotonic() - start < 10
     monkeypatch.setenv("TERCEL_REMOTE_TIMEOUT", "soon")
     with pytest.raises(tc.ConfigError, match="TERCEL_REMOTE_TIMEOUT: expected a number of seconds"):
+        td.open_dataset(web.url + "/clicks")
+
+
+def test_the_time_limit_is_for_silence(web, folder, monkeypatch):
+    monkeypatch.setenv("TERCEL_REMOTE_TIMEOUT", "1")
+    dataset = td.open_dataset(web.url + "/clicks")
+    web.pause = 0.3
+    start = time.monotonic()
+    assert_same(keys_of(dataset), keys_of(td.open_dataset(folder)))
+    assert time.monotonic() - start > 2
+
+
+def test_names_of_files_are_quoted(tmp_path, folder):
+    """A file's name may have characters that have another meaning in a URL."""
+    import json
+    import shutil
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    name = "a b#c?d%41 é.data"
+    (copy / "train" / "part-0.data").rename(copy / name)
+    description = json.loads((copy / "dataset.json").read_text())
+    text = (copy / "dataset.json").read_text().replace("train/part-0.data", name)
+    assert description != json.loads(text)
+    (copy / "dataset.json").write_text(text, encoding="utf-8")
+    web = WebServer(files_of(str(copy), "my data/"))
+    try:
+        assert_same(keys_of(td.open_dataset(web.url + "/my%20data")), keys_of(td.open_dataset(folder)))
+    finally:
+        web.close()
+
+
+def test_packed_content_is_refused(web):
+    web.faults = 4 * [lambda request: send(request, 200, b"packed", {"Content-Encoding": "gzip"})]
+    with pytest.raises(tc.IoError, match=r"found them packed \(Content-Encoding: gzip\)"):
         td.open_dataset(web.url + "/clicks")
 
 
@@ -502,6 +538,48 @@ def test_errors_of_a_file_system(folder):
     td.register_filesystem("broken", Broken())
     with pytest.raises(tc.IoError, match="broken://x/dataset.json: PermissionError: not today"):
         td.open_dataset("broken://x")
+
+
+@pytest.mark.parametrize("size", [-1, -(1 << 63)])
+def test_a_size_that_is_none(size):
+    class Hostile:
+        def info(self, path):
+            return {"type": "file", "size": size, "name": path}
+
+        def invalidate_cache(self):
+            pass
+
+        def cat_file(self, path, start, end):
+            return b""
+
+    td.register_filesystem("hostile", Hostile())
+    with pytest.raises(tc.IoError, match=f"hostile://x/dataset.json: expected a file with a size, found {size} bytes"):
+        td.open_dataset("hostile://x")
+    with pytest.raises(tc.IoError, match=f"hostile://x.parquet: expected a file with a size, found {size} bytes"):
+        td.open_files("parquet", train=["hostile://x.parquet"], label=["label"], categorical=["a"])
+
+
+def test_s3_that_cannot_be_reached_is_named_and_left_at_once():
+    """A server that refuses, and one that does not answer, whose request is under way when the program ends."""
+    silent = socket.create_server(("127.0.0.1", 0))
+    code = """
+import tercel as tc
+import tercel.data as td
+try:
+    td.open_dataset("s3://bucket/clicks")
+except tc.IoError as error:
+    print(error, flush=True)
+"""
+    for url, timeout, message in (("http://127.0.0.1:1", "60", "NETWORK_CONNECTION"), (f"http://127.0.0.1:{silent.getsockname()[1]}", "1", "within 1 s")):
+        environment = {**os.environ, "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
+                       "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+                       "TERCEL_REMOTE_TIMEOUT": timeout}
+        start = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False,
+                              env=environment)
+        assert done.returncode == 0 and message in done.stdout, done.stdout + done.stderr
+        assert time.monotonic() - start < 40
+    silent.close()
 
 
 def test_the_file_of_a_registered_file_system_shrinks():

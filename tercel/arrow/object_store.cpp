@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -132,6 +134,27 @@ std::string bucket_uri(std::string_view scheme, std::string_view bucket) {
   return uri;
 }
 
+std::atomic<int> requests{0};  // under way
+
+class Request {
+ public:
+  Request() { ++requests; }
+  ~Request() { --requests; }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+};
+
+/** S3's library would wait for requests that nobody waits for any more, such as one to a server that does not answer.
+ */
+void finish_s3(int status, void* /*unused*/) {
+  if (requests == 0) {
+    static_cast<void>(finalize_s3());
+  } else {
+    std::fflush(nullptr);
+    ::_exit(status);
+  }
+}
+
 using FileSystems = std::map<std::string, std::shared_ptr<fs::FileSystem>>;
 
 /**
@@ -181,14 +204,14 @@ Result<Store> store_of(std::string_view url) {
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<fs::FileSystem> made, fs::FileSystemFromUri(uri));
   const std::lock_guard lock(module_mutex(ModuleMutex::Stores));
   // Registered behind the objects that the first file system made, and so called before they are destroyed.
-  if (finalize_s3 && scheme == "s3" && !std::exchange(all.finalized_at_exit, true))
-    std::atexit([] { static_cast<void>(finalize_s3()); });
+  if (finalize_s3 && scheme == "s3" && !std::exchange(all.finalized_at_exit, true)) ::on_exit(finish_s3, nullptr);
   return Store{all.by_bucket.emplace(uri, std::move(made)).first->second, std::move(inside)};
 }
 
 }  // namespace
 
 ArrowCode store_info(const char* url, data::ArrowStoreInfo* out, data::ArrowFailure* failure) {
+  const Request request;
   return guarded(failure, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(const Store store, store_of(url));
     ARROW_ASSIGN_OR_RAISE(const fs::FileInfo info, store.files->GetFileInfo(store.path));
@@ -201,6 +224,7 @@ ArrowCode store_info(const char* url, data::ArrowStoreInfo* out, data::ArrowFail
 
 ArrowCode store_list(const char* url, void* context, void (*add)(void* context, const char* name),
                      data::ArrowFailure* failure) {
+  const Request request;
   return guarded(failure, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(const Store store, store_of(url));
     fs::FileSelector selector;
@@ -213,6 +237,7 @@ ArrowCode store_list(const char* url, void* context, void (*add)(void* context, 
 
 ArrowCode store_open(const char* url, int64_t* size, uint64_t* version, ArrowStoreFile** out,
                      data::ArrowFailure* failure) {
+  const Request request;
   return guarded(failure, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(const Store store, store_of(url));
     auto opened = std::make_unique<ArrowStoreFile>();
@@ -233,6 +258,7 @@ ArrowCode store_open(const char* url, int64_t* size, uint64_t* version, ArrowSto
 
 ArrowCode store_read(ArrowStoreFile* file, void* out, int64_t bytes, int64_t offset, int64_t* found,
                      data::ArrowFailure* failure) {
+  const Request request;
   return guarded(failure, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(*found, file->file->ReadAt(offset, bytes, out));
     return Status::OK();

@@ -14,23 +14,13 @@ namespace tercel::data {
 
 namespace {
 
-/** Whether the store has answered, so that the same request would fail again. */
-bool is_final(std::string_view text) {
-  for (const std::string_view word :
-       {"ACCESS_DENIED", "NO_SUCH", "NOT_FOUND", "not found", "Not found", "NotFound", "does not exist", "INVALID_",
-        "SIGNATURE", "PERMISSION_DENIED", "Not a regular", "HTTP status 40", "UNAUTHENTICATED"})
-    if (text.find(word) != std::string_view::npos) return true;
-  return false;
-}
-
 void check_store(ArrowCode code, const ArrowFailure& failure, const std::string& url) {
   if (code == ArrowCode::Ok) return;
   const std::string message = str_cat({printable(url), ": Arrow: ", printable(failure.text)});
   if (code == ArrowCode::Memory) throw OutOfMemoryError(message);
   if (code == ArrowCode::Unsupported)
     throw RuntimeError(str_cat({message, "; this Arrow was built without that store"}));
-  if (code == ArrowCode::Io && !is_final(failure.text)) throw TransientIoError(message);
-  throw IoError(message);
+  throw IoError(message);  // the clients of the stores have repeated the request
 }
 
 class ArrowObject final : public RemoteObject {

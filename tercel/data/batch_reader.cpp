@@ -97,7 +97,8 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   check_distinct("columns", {options.columns.begin(), options.columns.end()});
   const DataPart& part = dataset.part(part_name);
   const std::string where =
-      str_cat({dataset.folder.empty() ? part.file_list : dataset.folder, ": ", to_string(part_name)});
+      str_cat({dataset.folder.empty() && !part.file_list.empty() ? part.file_list : dataset.name(), ": ",
+               to_string(part_name)});
   TERCEL_CHECK(!part.files.empty(), DataError, printable(where), ": expected files of rows, found none");
   if (options.verify_checksums && dataset.checked_format().has_files())
     for (const DataFile& file : part.files) verify_file(dataset, file);

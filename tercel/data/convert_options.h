@@ -16,6 +16,7 @@
 #include "tercel/data/formats/norm_format.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
+#include "tercel/util/function_ref.h"
 #include "tercel/util/options.h"
 
 namespace tercel::data {
@@ -135,8 +136,11 @@ struct CriteoOptions : TableOptions {
   }
 };
 
-/** The options of a recipe; the defaults for None. */
-TERCEL_API CriteoOptions criteo_recipe(CriteoRecipe recipe);
+/**
+ * The options of a recipe; the defaults for None. `is_given` tells which options will be set beside it: the recipe sets
+ * none that those exclude.
+ */
+TERCEL_API CriteoOptions criteo_recipe(CriteoRecipe recipe, FunctionRef<bool(std::string_view option)> is_given);
 
 enum class TimeUnit : uint8_t { Seconds, Milliseconds, Microseconds, Nanoseconds };
 

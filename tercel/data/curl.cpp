@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -144,12 +145,14 @@ struct Transfer {
   char* out = nullptr;
   size_t capacity = 0;
   bool was_cut = false;  // by us: the content is longer than asked for
+  std::exception_ptr error;
 };
 
 /** Stops behind the bytes that were asked for: a server without ranges sends the whole file. */
 size_t on_content(char* data, size_t size, size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const size_t bytes = size * count;
+  note_remote_progress(bytes);
   // A page that explains an error is no content.
   if (transfer.response.status >= 300) return bytes;
   const size_t room = transfer.capacity - transfer.response.received;
@@ -161,7 +164,13 @@ size_t on_content(char* data, size_t size, size_t count, void* context) {
 }
 
 size_t on_header(char* data, size_t size, size_t count, void* context) {
-  read_http_header({data, size * count}, static_cast<Transfer*>(context)->response);
+  auto& transfer = *static_cast<Transfer*>(context);
+  try {
+    read_http_header({data, size * count}, transfer.response);
+  } catch (...) {  // must not pass through libcurl
+    transfer.error = std::current_exception();
+    return 0;
+  }
   return size * count;
 }
 
@@ -202,6 +211,7 @@ HttpResponse http_get(const std::string& url, int64_t begin, size_t bytes, void*
   const int code = curl.easy_perform(handle.get());
   long status = 0;
   curl.easy_getinfo(handle.get(), kInfoStatus, &status);
+  if (transfer.error) std::rethrow_exception(transfer.error);
   transfer.response.status = status;
   if (code == kCurlOk || (code == kCurlWriteError && transfer.was_cut)) return transfer.response;
   const std::string message =

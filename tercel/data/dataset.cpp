@@ -216,6 +216,8 @@ const DatasetFormat& Dataset::checked_format() const {
   return *format;
 }
 
+std::string Dataset::name() const { return folder.empty() ? "dataset" : folder; }
+
 std::string Dataset::path_of(const FileRecord& file) const {
   return folder.empty() ? file.path : join_path(folder, file.path);
 }

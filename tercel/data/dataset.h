@@ -175,6 +175,8 @@ struct Dataset {
   int64_t rows() const;
   /** The path of a file of the dataset. */
   std::string path_of(const FileRecord& file) const;
+  /** For messages: its folder; what it is where it has none, as a table in memory. */
+  std::string name() const;
 };
 
 /** A format of this name with the options that the dataset, or what it was converted from, has; else with defaults. */

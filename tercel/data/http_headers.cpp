@@ -67,6 +67,7 @@ void read_http_header(std::string_view line, HttpResponse& response) {
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (name == "etag") response.etag = value;
   if (name == "last-modified") response.last_modified = value;
+  if (name == "content-encoding" && lower(value) != "identity") response.content_encoding = value;
   if (name == "content-length") response.content_length = number_of(value);
   constexpr std::string_view unit = "bytes ";
   if (name == "content-range" && lower(value.substr(0, unit.size())) == unit)

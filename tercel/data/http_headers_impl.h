@@ -13,10 +13,11 @@ struct HttpResponse {
   long status = 0;
   std::string etag;
   std::string last_modified;
-  int64_t content_length = -1;  // -1: not said
-  int64_t range_begin = -1;     // of Content-Range; -1: not said, or not so that it can be
-  int64_t total = -1;           // of Content-Range: bytes of the whole file
-  size_t received = 0;          // bytes of the content
+  std::string content_encoding;  // how the content is packed; empty: it is not
+  int64_t content_length = -1;   // -1: not said
+  int64_t range_begin = -1;      // of Content-Range; -1: not said, or not so that it can be
+  int64_t total = -1;            // of Content-Range: bytes of the whole file
+  size_t received = 0;           // bytes of the content
 };
 
 /**

@@ -37,6 +37,9 @@ bool is_missing(long status) { return status == 404 || status == 410; }
 class HttpObject final : public RemoteObject {
  public:
   HttpObject(std::string url, const HttpResponse& first) : url_(std::move(url)) {
+    TERCEL_CHECK(first.content_encoding.empty(), IoError, printable(url_),
+                 ": HTTP: expected the bytes of the file, found them packed (Content-Encoding: ",
+                 printable(first.content_encoding), ")");
     etag_ = first.etag;
     last_modified_ = first.last_modified;
     if (first.status == kPartial || first.status == kNoSuchRange) {

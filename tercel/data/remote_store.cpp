@@ -37,6 +37,7 @@ constexpr int kMostRequests = 4;  // of a file at a time
 constexpr size_t kStreams = 4;    // places of a file that are read in order at the same time
 
 thread_local const std::atomic<bool>* current_stop = nullptr;
+thread_local std::atomic<int64_t>* current_progress = nullptr;  // of the request of this thread
 std::atomic<void (*)()> wait_check{nullptr};
 
 void pass_checks() {
@@ -67,6 +68,7 @@ struct Request {
   std::condition_variable changed;
   bool done = false;
   std::exception_ptr error;
+  std::atomic<int64_t> progress{0};  // bytes that have come, of all attempts
 
   void finish(std::exception_ptr thrown) {
     {
@@ -80,11 +82,13 @@ struct Request {
   template <class Function>
   void run(const Function& function) {
     std::exception_ptr thrown;
+    current_progress = &progress;
     try {
       function();
     } catch (...) {
       thrown = std::current_exception();
     }
+    current_progress = nullptr;
     finish(std::move(thrown));
   }
 
@@ -100,14 +104,20 @@ struct Request {
   }
 
   void wait(const std::string& url) {
-    // Attempts and their pauses included.
-    const auto end = Clock::now() + std::chrono::seconds(remote_timeout());
+    // Attempts without an answer, and their pauses, included.
+    const std::chrono::seconds timeout(remote_timeout());
+    auto end = Clock::now() + timeout;
+    int64_t seen = 0;
     std::unique_lock lock(mutex);
     while (!changed.wait_for(lock, kPoll, [&] { return done; })) {
       lock.unlock();
       pass_checks();
-      TERCEL_CHECK(Clock::now() < end, IoError, printable(url), ": expected an answer within ", remote_timeout(),
-                   " s (TERCEL_REMOTE_TIMEOUT), found none");
+      if (const int64_t now = progress; now != seen) {
+        seen = now;
+        end = Clock::now() + timeout;
+      }
+      TERCEL_CHECK(Clock::now() < end, IoError, printable(url), ": expected ", seen > 0 ? "more bytes" : "an answer",
+                   " within ", remote_timeout(), " s (TERCEL_REMOTE_TIMEOUT), found none");
       lock.lock();
     }
     if (error) std::rethrow_exception(error);
@@ -295,8 +305,10 @@ std::shared_ptr<RemoteStore> store_of(const std::string& url) {
                printable(host.substr(host.rfind('@') + 1)),
                ": expected a URL without user and password, since messages and descriptions quote it; ",
                is_web ? "~/.netrc may hold them" : "the environment holds them");
-  TERCEL_CHECK(!is_known || rest.find_first_of("?#") == std::string::npos, ConfigError, scheme, "://",
-               printable(rest.substr(0, rest.find_first_of("?#"))),
+  // Objects of S3 and Google may have names with these characters.
+  const size_t query = rest.find_first_of(is_web ? "?#" : "?");
+  const bool has_query = query != std::string::npos && (is_web || rest.find('=', query) != std::string::npos);
+  TERCEL_CHECK(!is_known || !has_query, ConfigError, scheme, "://", printable(rest.substr(0, query)),
                "?...: expected a URL without a query, such as a signature, since messages and descriptions quote it");
   Stores& all = stores();
   const std::lock_guard lock(process_mutex(ProcessMutex::RemoteStores));
@@ -307,6 +319,10 @@ std::shared_ptr<RemoteStore> store_of(const std::string& url) {
   TERCEL_CHECK(found != all.by_scheme.end(), ConfigError, printable(url), ": expected a path or a URL of ", known,
                ", found '", printable(scheme), "://'");
   return found->second;
+}
+
+void check_size(int64_t size, const std::string& url) {
+  TERCEL_CHECK(size >= 0, IoError, printable(url), ": expected a file with a size, found ", size, " bytes");
 }
 
 }  // namespace
@@ -328,6 +344,10 @@ int64_t remote_timeout() {
 RemoteWaitScope::RemoteWaitScope(const std::atomic<bool>& stop) : outer_(std::exchange(current_stop, &stop)) {}
 RemoteWaitScope::~RemoteWaitScope() { current_stop = outer_; }
 
+void note_remote_progress(size_t bytes) {
+  if (current_progress) *current_progress += static_cast<int64_t>(bytes);
+}
+
 void set_remote_wait_check(void (*check)()) { wait_check = check; }
 
 void register_remote_store(const std::string& scheme, std::shared_ptr<RemoteStore> store) {
@@ -341,6 +361,7 @@ std::unique_ptr<RandomAccessFile> open_remote_file(const std::string& url) {
   const std::shared_ptr<RemoteStore> store = store_of(url);
   std::shared_ptr<RemoteObject> object =
       requested(store, url, [url](RemoteStore& s) { return std::shared_ptr<RemoteObject>(s.open(url)); });
+  check_size(object->size(), url);
   return std::make_unique<RemoteFile>(url, store->allows_threads(), std::move(object));
 }
 
@@ -354,7 +375,9 @@ std::optional<FileInfo> remote_identity(const std::string& url) {
 }
 
 std::optional<FileInfo> remote_info(const std::string& url) {
-  return requested(store_of(url), url, [url](RemoteStore& store) { return store.info(url); });
+  std::optional<FileInfo> info = requested(store_of(url), url, [url](RemoteStore& store) { return store.info(url); });
+  if (info && info->kind == FileKind::Regular) check_size(info->size, url);
+  return info;
 }
 
 std::vector<std::string> remote_list(const std::string& url) {

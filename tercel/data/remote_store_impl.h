@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +33,9 @@ std::shared_ptr<RemoteStore> make_http_store();
 
 /** Seconds that a request may go without an answer. ConfigError if TERCEL_REMOTE_TIMEOUT is no such number. */
 int64_t remote_timeout();
+
+/** Called by a store while it reads: those who wait for the request go on waiting. */
+void note_remote_progress(size_t bytes);
 
 /** While it lives, waits of its thread for requests end with an error once the flag is set. */
 class RemoteWaitScope {

@@ -242,7 +242,7 @@ void set_field_options(TextFormat& format, const ConvertOptions& options, const 
   }
 }
 
-CriteoOptions criteo_recipe(CriteoRecipe recipe) {
+CriteoOptions criteo_recipe(CriteoRecipe recipe, FunctionRef<bool(std::string_view)> is_given) {
   CriteoOptions options;
   options.recipe = recipe;
   switch (recipe) {
@@ -253,8 +253,8 @@ CriteoOptions criteo_recipe(CriteoRecipe recipe) {
       options.clip_min = {"0"};
       options.dense_transform = DenseTransform::Zscore;
       options.cross = {"C1+C2", "C3+C4"};
-      options.test_every = 10;
-      options.valid_every = 9;
+      // Every tenth row is a test row, unless another option chooses them.
+      if (!is_given("valid") && !is_given("valid_from")) options.valid_every = 9;
       break;
     case CriteoRecipe::Dlrm:
       options.min_count = {"1"};

@@ -30,7 +30,7 @@ std::string run_of(const std::string& path) { return is_checkpoint_folder(path) 
 data::Dataset text_description(const std::string& run, const data::DataIdentity& trained_on) {
   data::Dataset dataset = RunFolder(run).read_description();
   check_dataset_fits(trained_on, dataset);
-  TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
+  TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.name(),
                ": the model's dataset was not converted from text, so the model cannot read text");
   if (!trained_on.dense_mean.empty()) {  // the run may have continued on data with other moments
     dataset.conversion->dense_mean = trained_on.dense_mean;
@@ -124,7 +124,7 @@ LoadedModel load_model(const std::string& path) {
 
 std::string check_dataset_fits(const data::DataIdentity& trained_on, const data::Dataset& dataset) {
   const data::DataIdentity identity = data::identity_of(dataset);
-  data::check_same_meaning(trained_on, identity, dataset.folder);
+  data::check_same_meaning(trained_on, identity, dataset.name());
   return data::compare_moments(trained_on, identity);
 }
 

@@ -134,15 +134,15 @@ RunIdentity identity_of_run(const ModelConfig& config, const Model& model, const
 }
 
 ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, NewData new_data,
-                         const std::string& folder, const std::string& dataset_folder) {
+                         const std::string& folder, const std::string& dataset_name) {
   ResumeCheck check;
-  data::check_same_meaning(checkpoint.data, run.data, dataset_folder);
+  data::check_same_meaning(checkpoint.data, run.data, dataset_name);
   bool by_size = false;
   for (const data::PartName part : {data::PartName::Train, data::PartName::Test}) {
     const data::PartComparison rows = data::compare_part(checkpoint.data, run.data, part);
     by_size |= rows.by_size;
     if (rows.difference.empty()) continue;
-    TERCEL_CHECK(new_data == NewData::Accept, DataError, printable(dataset_folder),
+    TERCEL_CHECK(new_data == NewData::Accept, DataError, printable(dataset_name),
                  ": other rows than those of the checkpoint ", printable(folder), ": ", rows.difference,
                  "; --new-data continues training on the new rows");
     const bool is_train = part == data::PartName::Train;

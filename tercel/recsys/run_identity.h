@@ -33,11 +33,11 @@ struct ResumeCheck {
 };
 
 /**
- * Compares a run with the one that wrote a checkpoint in `folder`, for `dataset_folder`'s rows. ConfigError for other
+ * Compares a run with the one that wrote a checkpoint in `folder`, for `dataset_name`'s rows. ConfigError for other
  * layers, another optimizer type or (unless the train rows are new) batch size; DataError for data with another
  * meaning, and for other rows unless they are accepted. Every other difference is a warning.
  */
 TERCEL_API ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, NewData new_data,
-                                    const std::string& folder, const std::string& dataset_folder);
+                                    const std::string& folder, const std::string& dataset_name);
 
 }  // namespace tercel::recsys

@@ -115,10 +115,10 @@ Session::Session(const ModelConfig& config, const data::Schema& schema)
 
 Session::Session(const ModelConfig& config, const data::Dataset& dataset)
     : Session(config, dataset, Model(config, dataset.schema)) {
-  dataset_folder_ = dataset.folder;
+  dataset_name_ = dataset.name();
   train_reader_ = std::make_unique<data::BatchReader>(dataset, data::PartName::Train, train_reading(config, model_));
   TERCEL_CHECK(config.solver.batchsize <= train_reader_->epoch_rows(), ConfigError, "solver: batchsize is ",
-               config.solver.batchsize, " but ", dataset.folder, " has ", train_reader_->epoch_rows(), " train rows");
+               config.solver.batchsize, " but ", dataset.name(), " has ", train_reader_->epoch_rows(), " train rows");
   if (dataset.test.rows() > 0)
     test_reader_ =
         std::make_unique<data::BatchReader>(dataset, data::PartName::Test, evaluation_reading(model_, config));
@@ -383,7 +383,7 @@ void Session::save(CheckpointStore& store) {
 
 ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const {
   check_dataset("check");
-  ResumeCheck check = check_resume(checkpoint.identity(), identity_, new_data, checkpoint.folder(), dataset_folder_);
+  ResumeCheck check = check_resume(checkpoint.identity(), identity_, new_data, checkpoint.folder(), dataset_name_);
   checkpoint.check_fingerprint(model_.fingerprint());
   return check;
 }

@@ -195,7 +195,7 @@ class TERCEL_API Session {
   ModelConfig config_;
   Model model_;
   RunIdentity identity_;
-  std::string dataset_folder_;
+  std::string dataset_name_;
   std::unique_ptr<data::BatchReader> train_reader_, test_reader_;
   std::optional<optim::Optimizer> dense_;  // of the arena; tables have theirs
   std::set<std::string> frozen_;

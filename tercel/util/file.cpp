@@ -435,11 +435,28 @@ void check_local(std::string_view path) {
       "store's own tool (aws s3 cp --recursive, gcloud storage cp -r)");
 }
 
+/** A path as a part of the URL of a web server: RFC 3986, 2.1. */
+static std::string percent_encoded(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kAsTheyAre =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/!$&'()*+,;=:@";
+  std::string encoded;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (kAsTheyAre.find(c) != std::string_view::npos)
+      encoded += c;
+    else
+      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return encoded;
+}
+
 std::string join_path(std::string_view folder, std::string_view name) {
   if (folder.empty() || name.starts_with('/') || is_url(name)) return std::string(name);
   std::string joined(folder);
   if (!joined.ends_with('/')) joined += '/';
-  return joined.append(name);
+  const bool is_web = folder.starts_with("http://") || folder.starts_with("https://");
+  return joined.append(is_web ? percent_encoded(name) : std::string(name));
 }
 
 FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(::getpid()) {

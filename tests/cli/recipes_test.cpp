@@ -146,6 +146,13 @@ TEST_F(Recipes, OptionsHavePrecedence) {
                {"recipe", "nvtabular", "nvtabulr"});
   expect_error(run({"convert", "criteo", source_, folder_ / "x", "--recipe", "dlrm", "--like", folder_ / "data"}), 2,
                {"--recipe"});
+  // Options that choose the rows of parts replace the recipe's.
+  const data::Dataset files = convert("files", {"--recipe", "nvtabular", "--test", source_, "--valid", source_});
+  EXPECT_EQ(files.train.rows(), 1000);
+  EXPECT_EQ(files.valid.rows(), 1000);
+  const data::Dataset places = convert("places", {"--test-from=900", "--recipe=nvtabular", "--valid-from=850"});
+  EXPECT_EQ(places.train.rows(), 850);
+  EXPECT_EQ(places.valid.rows(), 50);
   const Outcome help = run({"convert", "criteo", "--recipe", "nvtabular", "--help"});
   EXPECT_NE(help.out.find("default [\"6\"]"), std::string::npos) << help.out;
 }

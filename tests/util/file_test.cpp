@@ -220,6 +220,8 @@ TEST(File, PathParts) {
   EXPECT_EQ(join_path("a/", "b"), "a/b");
   EXPECT_EQ(join_path("a", "/b"), "/b");
   EXPECT_EQ(join_path("", "b"), "b");
+  EXPECT_EQ(join_path("https://h/a%20b", "c d/100%#?.data"), "https://h/a%20b/c%20d/100%25%23%3F.data");
+  EXPECT_EQ(join_path("s3://bucket", "c d#"), "s3://bucket/c d#");
 }
 
 TEST(File, FullDiskSaysSo) {
