@@ -178,20 +178,39 @@ def test_a_file_of_another_length(web):
         td.open_dataset(web.url + "/clicks")
 
 
-def test_wrong_ranges(web):
-    """A server that answers with other bytes than those that were asked for."""
+@pytest.mark.parametrize("status, content_range, message", [
+    (206, "bytes 7-11/{size}", "expected the bytes from .*, found those from 7"),
+    (206, "bytes 0-4/*", "expected the size of the file in Content-Range, found none"),
+    (206, "bytes 9-5/{size}", "expected the size of the file in Content-Range, found none"),
+    (416, "bytes */{size}", r"status 416 \(the file has no such bytes\)"),
+    (200, "bytes 0-4/{size}", r"expected the bytes from .*, found the whole file \(status 200\)"),
+])
+def test_wrong_ranges(web, status, content_range, message):
+    """A server that answers with other bytes than those that were asked for, or does not say which they are."""
     dataset = td.open_dataset(web.url + "/clicks")
-    size = len(web.files["clicks/train/part-0.data"])
+    content = web.files["clicks/train/part-0.data"]
 
     def elsewhere(request):
-        send(request, 206, b"12345", {"Content-Range": f"bytes 7-11/{size}"})
+        if request.headers["Range"] == "bytes=0-0":  # asks for the size
+            web.send_part(request, content, {})
+        else:
+            send(request, status, b"12345", {"Content-Range": content_range.format(size=len(content))})
 
     with dataset.batches("train", batch_size=256) as reader:
         web.faults = [elsewhere] * 20
-        with pytest.raises(tc.IoError, match="HTTP: expected the bytes from .*, found those from 7"):
+        with pytest.raises(tc.IoError, match="HTTP: .*" + message):
             for _ in range(3):
                 for _ in reader:
                     pass
+
+
+def test_a_server_that_says_no_size(web):
+    def sizeless(request):
+        send(request, 206, b"1", {"Content-Range": "bytes 0-0/*"})
+
+    web.faults = [sizeless]
+    with pytest.raises(tc.IoError, match="dataset.json: HTTP: expected the size of the file in Content-Range, found none"):
+        td.open_dataset(web.url + "/clicks")
 
 
 @pytest.mark.parametrize("change", ["tag", "size", "removed"])

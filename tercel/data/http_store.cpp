@@ -28,31 +28,37 @@ bool is_missing(long status) { return status == 404 || status == 410; }
   if (is_missing(status)) meaning = " (there is no such file)";
   if (status == 401) meaning = " (user and password are needed; ~/.netrc may hold them)";
   if (status == 403) meaning = " (access is denied)";
+  if (status == kNoSuchRange) meaning = " (the file has no such bytes)";
   const std::string message =
       str_cat({printable(url), ": HTTP: expected the file, found status ", static_cast<int64_t>(status), meaning});
   if (status == 408 || status == 425 || status == 429 || status >= 500) throw TransientIoError(message);
   throw IoError(message);
 }
 
+/** The size of the file, by the answer to a request for its first byte. */
+int64_t size_of(const std::string& url, const HttpResponse& first) {
+  const bool is_part = first.status == kPartial || first.status == kNoSuchRange;
+  if (!is_part && first.status != kOk) fail_status(url, first);
+  TERCEL_CHECK(first.content_encoding.empty(), IoError, printable(url),
+               ": HTTP: expected the bytes of the file, found them packed (Content-Encoding: ",
+               printable(first.content_encoding), ")");
+  if (is_part) {
+    TERCEL_CHECK(first.total >= 0, IoError, printable(url),
+                 ": HTTP: expected the size of the file in Content-Range, found none");
+    return first.total;
+  }
+  TERCEL_CHECK(first.content_length >= 0, IoError, printable(url),
+               ": HTTP: expected a server that answers requests for ranges or says the size of the file, found "
+               "neither");
+  return first.content_length;
+}
+
 class HttpObject final : public RemoteObject {
  public:
-  HttpObject(std::string url, const HttpResponse& first) : url_(std::move(url)) {
-    TERCEL_CHECK(first.content_encoding.empty(), IoError, printable(url_),
-                 ": HTTP: expected the bytes of the file, found them packed (Content-Encoding: ",
-                 printable(first.content_encoding), ")");
+  HttpObject(std::string url, const HttpResponse& first) : url_(std::move(url)), size_(size_of(url_, first)) {
     etag_ = first.etag;
     last_modified_ = first.last_modified;
-    if (first.status == kPartial || first.status == kNoSuchRange) {
-      TERCEL_CHECK(first.total >= 0, IoError, printable(url_),
-                   ": HTTP: expected the size of the file in Content-Range, found none");
-      size_ = first.total;
-      return;
-    }
-    if (first.status != kOk) fail_status(url_, first);
-    TERCEL_CHECK(first.content_length >= 0, IoError, printable(url_),
-                 ": HTTP: expected a server that answers requests for ranges or says the size of the file, found "
-                 "neither");
-    size_ = first.content_length;
+    if (first.status != kOk) return;
     constexpr std::string_view expected =
         ": HTTP: expected a server that answers requests for ranges, found one that sends whole files; of those, files "
         "of up to ";
@@ -77,6 +83,8 @@ class HttpObject final : public RemoteObject {
     TERCEL_CHECK(!is_missing(response.status), DataError, printable(url_),
                  ": expected the file as it was when reading began, found it removed");
     if (response.status == kNoSuchRange || response.status == kPartial) check_same(response);
+    TERCEL_CHECK(response.status != kOk, IoError, printable(url_), ": HTTP: expected the bytes from ", offset,
+                 ", since the server answered requests for ranges before, found the whole file (status 200)");
     if (response.status != kPartial) fail_status(url_, response);
     TERCEL_CHECK(response.range_begin == offset, IoError, printable(url_), ": HTTP: expected the bytes from ", offset,
                  ", found those from ", response.range_begin);
@@ -85,6 +93,7 @@ class HttpObject final : public RemoteObject {
 
  private:
   void check_same(const HttpResponse& response) const {
+    static_cast<void>(size_of(url_, response));
     const bool same = response.etag == etag_ && response.last_modified == last_modified_ && response.total == size_;
     TERCEL_CHECK(same, DataError, printable(url_), ": expected the file as it was when reading began, found ",
                  response.total != size_ ? str_cat({"it with ", response.total, " bytes instead of ", size_})
@@ -94,6 +103,8 @@ class HttpObject final : public RemoteObject {
   void load_whole() {
     std::vector<char> content(static_cast<size_t>(size_) + 1);  // no null pointer for an empty file
     const HttpResponse response = http_get(url_, 0, content.size(), content.data());
+    TERCEL_CHECK(response.status != kPartial, IoError, printable(url_),
+                 ": HTTP: expected the whole file, as the server sent before, found a part of it (status 206)");
     if (response.status != kOk) fail_status(url_, response);
     if (response.received != static_cast<size_t>(size_))
       throw TransientIoError(str_cat(
@@ -112,11 +123,9 @@ class HttpStore final : public RemoteStore {
   std::optional<FileInfo> info(const std::string& url) override {
     const HttpResponse response = first_byte(url);
     if (is_missing(response.status)) return std::nullopt;
-    if (response.status != kOk && response.status != kPartial && response.status != kNoSuchRange)
-      fail_status(url, response);
     FileInfo info;
     info.kind = FileKind::Regular;
-    info.size = response.status == kOk ? response.content_length : response.total;
+    info.size = size_of(url, response);
     return info;
   }
 
