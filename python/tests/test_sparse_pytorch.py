@@ -48,6 +48,13 @@ def test_order_of_what_is_broadcast():
     assert not tc._sparse_broadcast_to(uncoalesced(), (2, 2, 3)).is_coalesced()
 
 
+def test_order_of_what_is_permuted():
+    x = tc.ones(2, 2, 2, 2).to_sparse(3)
+    for dims, keeps in [((0, 1, 2, 3), True), ((-4, -3, -2, -1), True), ((0, 2, 1, 3), False), ((1, 0, 2, 3), False)]:
+        assert x.permute(dims).is_coalesced() is keeps
+        check_order(x.permute(dims))
+
+
 def test_what_does_not_broadcast():
     for size, message in [((2,), "the requested broadcast shape has fewer dimensions than the input"),
                           ((2, 4), "The input's length 3 at dimension 1 does not broadcast over the requested shape of length 4"),
@@ -162,6 +169,8 @@ def test_new_tensors_like_one():
         offsets, plain = ((made.crow_indices(), made.col_indices()) if layout in (tc.sparse_csr, tc.sparse_bsr) else
                           (made.ccol_indices(), made.row_indices()))
         assert (offsets.shape, plain.shape, made.values().shape) == parts and not made.to_dense().any()
+    made = tc.zeros_like(tc.ones(2, 4, 6, 5).to_sparse_csr(1), layout=tc.sparse_coo)
+    assert made.sparse_dim() == 3 and made.dense_dim() == 1 and made._nnz() == 0
     for x, layout, message in [(csr, tc.sparse_bsr, "blocksize needs to be a tuple of size 2, but got 0"),
                                (bsr, tc.sparse_csr, "blocksize cannot be specified for non-block layout SparseCsr")]:
         with pytest.raises(RuntimeError, match=message):
