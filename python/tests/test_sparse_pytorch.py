@@ -256,6 +256,26 @@ def test_in_place_changes_are_recorded():
         product.to_dense().sum().backward()
 
 
+@pytest.mark.parametrize("layout", [tc.sparse_csr, tc.sparse_csc, tc.sparse_bsr])
+def test_in_place_changes_of_compressed_tensors_are_recorded(layout):
+    def leaf():
+        x = matrix().to_dense().to_sparse(layout=layout, blocksize=(1, 1) if layout is tc.sparse_bsr else None)
+        return x.requires_grad_()
+
+    for change, slopes in [(lambda z: z.mul_(3).neg_(), [-3, 0, -3, 0, -3, 0]), (lambda z: z.square_(), [2, 0, 4, 0, 6, 0]),
+                           (lambda z: z.div_(2), [.5, 0, .5, 0, .5, 0]), (lambda z: z.zero_(), [0] * 6),
+                           (lambda z: z.copy_(leaf().detach()), [0] * 6)]:
+        x = leaf()
+        z = x * 1
+        assert change(z) is z and z.requires_grad
+        z.to_dense().sum().backward()
+        assert x.grad.layout is layout and x.grad.to_dense().flatten().tolist() == slopes
+    x, z = leaf(), leaf().detach()
+    z.copy_(x)
+    (z * 2).to_dense().sum().backward()
+    assert x.grad.to_dense().flatten().tolist() == [2, 0, 2, 0, 2, 0]
+
+
 def test_what_was_replaced_has_no_gradient():
     x, y = matrix().requires_grad_(), matrix().requires_grad_()
     z = x * 1
@@ -300,6 +320,7 @@ def test_constructors_of_older_programs():
             with pytest.raises(TypeError, match=r"tercel.sparse.FloatTensor\("):
                 tc.sparse.FloatTensor(*arguments)
     assert isinstance(x, tc.sparse.FloatTensor) and not isinstance(x, (tc.FloatTensor, tc.sparse.DoubleTensor))
+    assert not isinstance(x.to_sparse_csr(), (tc.FloatTensor, tc.sparse.FloatTensor))
     assert isinstance(values, tc.FloatTensor) and not isinstance(values, tc.sparse.FloatTensor)
     assert x.type() == f"tercel.{tc.sparse.FloatTensor.__name__}" and x.type(tc.sparse.DoubleTensor).dtype is tc.float64
     kinds = [name for name in tc.sparse.__all__ if name.endswith("Tensor")]

@@ -226,8 +226,9 @@ Tensor sparse_map_values(const char* op, const Tensor& given, FunctionRef<Tensor
 }
 
 const Tensor& sparse_map_values_(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor&)> f) {
+  const Tensor result = sparse_map_values(op, sparse_as_it_was(x, should_record(x)), f);
   sparse_check_coalesced(str_cat({op, "_"}), x);
-  return sparse_assign_(x, sparse_map_values(op, sparse_as_it_was(x, should_record(x)), f));
+  return sparse_assign_(x, result);
 }
 
 Tensor sparse_neg(const Tensor& x) {
