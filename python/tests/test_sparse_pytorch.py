@@ -209,6 +209,9 @@ def test_products_with_a_number():
             assert got.sparse_dim() == x.sparse_dim() and got.dtype is tc.float32
             assert tc.equal(got.to_dense(), 3 * x.to_dense())
     assert (matrix().double() * number).dtype is tc.float64
+    three = tc.sparse_coo_tensor(tc.zeros(0, 3, dtype=tc.int64), tc.tensor([1, 2, 4]), ())
+    for got in (number * three, three * number):  # entries of the one that has more
+        assert got._values().tolist() == [3, 6, 12] and got.dtype is tc.float32
     leaf = number.detach().requires_grad_()
     (matrix() * leaf).to_dense().sum().backward()
     assert leaf.grad.to_dense().item() == 6
@@ -360,6 +363,8 @@ def test_masked_reductions_of_what_has_entries():
     for m in (mask, mask.to_sparse()):
         got = tc.masked.amax(x, 1, mask=m)
         assert got._nnz() == 1 and got.to_dense().tolist() == [3, 0]
+    many = tc.full((1000,), 1.0, dtype=tc.bfloat16).to_sparse()
+    assert tc.masked.sum(many, mask=tc.ones(1000, dtype=tc.bool)).to_dense().item() == 1000
     empty = tc.masked.prod(tc.sparse_coo_tensor((2, 3)), mask=tc.zeros(2, 3, dtype=tc.bool))
     assert empty.to_dense().item() == 1
     number = tc.tensor(3.0).to_sparse()
