@@ -81,6 +81,24 @@ PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
              : from_strides(x.strides());
 }
 
+/** The format's name in PyTorch's errors. */
+const char* format_word(MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::Contiguous: return "Contiguous";
+    case MemoryFormat::ChannelsLast: return "ChannelsLast";
+    case MemoryFormat::ChannelsLast3d: return "ChannelsLast3d";
+    case MemoryFormat::Preserve: return "Preserve";
+  }
+  return "";
+}
+
+void check_not_compressed(const Tensor& x) {
+  if (!is_compressed(x.layout())) return;
+  std::string word(to_string(x.layout()).substr(sizeof("sparse_") - 1));
+  for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
+  throw_error<RuntimeError>({"Sparse ", word, " tensors do not have is_contiguous"});
+}
+
 }  // namespace
 
 Span<Entry> copy_ops() {
@@ -94,9 +112,12 @@ Span<Entry> copy_ops() {
             const MemoryFormat wanted = f.value_or(MemoryFormat::Contiguous);
             TERCEL_CHECK(wanted != MemoryFormat::Preserve, RuntimeError,
                          "preserve memory format is unsupported by the contiguous operator");
+            check_not_compressed(x);
+            TERCEL_CHECK(x.layout() == Layout::Strided, RuntimeError, "unsupported memory format option ",
+                         format_word(wanted));
             return x.is_contiguous(wanted) ? x : clone(x, wanted);
           },
-          kMethod),
+          kMethod | kCoo),
       entry(
           "copy_(Tensor input, Tensor src, bool non_blocking=False)",
           [](const Tensor& x, const Tensor& source, bool) -> Tensor { return copy_(x, source); }, kMethod | kCoo),
@@ -207,6 +228,7 @@ Span<Entry> copy_ops() {
       entry(
           "is_contiguous(Tensor input, *, memory_format memory_format=None)",
           [](const Tensor& x, std::optional<MemoryFormat> f) {
+            check_not_compressed(x);
             if (x.layout() != Layout::Strided) return false;
             return x.is_contiguous(f.value_or(MemoryFormat::Contiguous));
           },
@@ -224,7 +246,7 @@ Span<Entry> copy_ops() {
             check_one_truth(x);
             return item(x).to_bool();
           },
-          kAsk),
+          kAsk | kCoo),
       entry(
           "_assert_async(Tensor input, str assert_msg=\"\")",
           [](const Tensor& x, std::string_view message) {

@@ -8,7 +8,7 @@ from tercel import _C
 from tercel._C import *  # noqa: F401,F403
 from tercel._layers import *  # noqa: F401,F403
 from tercel._C import (Size, Tensor, UntypedStorage, _assert_async, _debug_has_internal_overlap,  # noqa: F401
-                       _mkldnn, device, dtype, layout, memory_format)
+                       _mkldnn, _sparse_broadcast_to, device, dtype, layout, memory_format)
 from tercel import autograd, fft, linalg  # noqa: F401
 from tercel._tensor import *  # noqa: F401,F403
 from tercel._tensor import _tensor_classes  # noqa: F401

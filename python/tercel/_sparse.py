@@ -1,7 +1,10 @@
 """Functions of tercel that make sparse tensors, and products under their older names."""
 
+import warnings
+
 from tercel import _C
 from tercel._C import Tensor
+from tercel._tensor import _LegacyType
 
 __all__ = ["dsmm", "hsmm", "hspmm", "saddmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
            "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spmm", "sspaddmm"]
@@ -156,7 +159,9 @@ def hspmm(mat1, mat2):
 
 
 def saddmm(mat, mat1, mat2, *, beta=1, alpha=1):
-    """sparse.addmm()."""
+    """sparse.addmm(), or sspaddmm() if `mat` is a COO matrix."""
+    if mat.is_sparse:
+        return sspaddmm(mat, mat1, mat2, beta=beta, alpha=alpha)
     return _C._sparse.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
@@ -166,6 +171,39 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):  # noqa: A002
 
 
 hsmm = hspmm
+
+
+def _legacy_coo_tensor(function, dtype, *args, device=None):
+    """A COO tensor made as older programs do: of no arguments, of sizes, or of indices, values and sizes."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], _C.Size):
+        raise TypeError(f"{function}(sequence) only accepts sizes.  Please use tercel.sparse_coo_tensor() or construct a "
+                        "strided tensor and convert it to sparse via to_sparse.")
+    if all(isinstance(arg, int) for arg in args):
+        return sparse_coo_tensor(args or (0,), dtype=dtype, device=device)
+    kinds = [_C.Size] if len(args) == 1 else [Tensor, Tensor, (list, tuple)][:max(len(args), 2)]
+    if len(args) > 3 or not all(map(isinstance, args, kinds)):
+        given = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(f"{function}(): expected no arguments, sizes, or indices, values and sizes, but got ({given})")
+    return sparse_coo_tensor(*args, dtype=dtype, device=device)
+
+
+class _SparseLegacyType(_LegacyType):
+    """sparse.FloatTensor and similar types: deprecated constructors of one dtype, and types for isinstance()."""
+
+    is_sparse = True
+    layout = _C.sparse_coo
+    _warned = False
+
+    def __init__(self, dtype):
+        super().__init__(dtype)
+        self.__name__ = f"sparse.{self.__name__}"
+
+    def __call__(self, *args, device=None):
+        if not _SparseLegacyType._warned:
+            _SparseLegacyType._warned = True
+            warnings.warn(f"tercel.{self.__name__}() is deprecated.  Please use tercel.sparse_coo_tensor(indices, values, "
+                          "shape, dtype=, device=).", stacklevel=2)
+        return _legacy_coo_tensor(f"tercel.{self.__name__}", self.dtype, *args, device=device)
 
 
 def _validate_sparse_coo_tensor_args(indices, values, size, is_coalesced=None, check_pinning=None):

@@ -2,6 +2,9 @@
 
 A mask is a bool tensor that broadcasts to the input; without one every element counts. Masked-out elements are ignored.
 If no element is left, the result is that of an empty reduction: 0 for a sum, NaN for a mean.
+
+sum, prod, amax and amin also take a COO input, with a strided or COO mask. Their result is COO, with an entry for each
+slice in which the mask selects an element.
 """
 
 import builtins
@@ -54,6 +57,60 @@ def _filled(op, input, mask, neutral=None):
     return tercel.where(_input_mask(input, mask=mask), input, tercel.scalar_tensor(value, dtype=input.dtype))
 
 
+def _selected_coo(op, input, mask):
+    """The elements of a COO input that the mask selects, those without an entry too; others are the identity element."""
+    if mask is None:
+        if op != "sum":
+            raise ValueError(f"masked {op} expects explicit mask for sparse_coo tensor input")
+        return input.coalesce()
+    if mask.is_sparse:
+        mask = tercel._sparse_broadcast_to(mask.to(tercel.bool), input.shape).coalesce()
+        selects = mask.values().reshape(mask._nnz(), -1).any(1)
+        mask = tercel.sparse_coo_tensor(mask.indices()[:, selects], mask.values()[selects], mask.shape, is_coalesced=True)
+    else:
+        mask = _input_mask(input, mask=mask).to_sparse(input.sparse_dim())
+    found = input.sparse_mask(mask)
+    if input.dense_dim() == 0:
+        return found
+    identity = tercel.scalar_tensor(_NEUTRAL[op](input.dtype), dtype=input.dtype)
+    values = tercel.where(mask.values(), found.values(), identity)
+    return tercel.sparse_coo_tensor(mask.indices(), values, input.shape, is_coalesced=True)
+
+
+def _grouped(op, values, group, count):
+    """The reduction of the rows of `values` that have the same number in `group` [rows], for `count` numbers."""
+    sizes = (count, *values.shape[1:])
+    # 16-bit floats are rounded once, not after each element.
+    wide = values.float() if values.dtype in (tercel.float16, tercel.bfloat16) else values
+    if op == "sum":
+        return wide.new_zeros(sizes).index_add(0, group, wide).to(values.dtype)
+    return wide.new_empty(sizes).index_reduce(0, group, wide, op, include_self=False).to(values.dtype)
+
+
+def _reduced_coo(op, input, dim, keepdim, mask):
+    """A reduction of a COO input: COO."""
+    x, dims = _selected_coo(op, input, mask), _dims(dim, input)
+    border = x.sparse_dim()
+    values, indices = x.values(), x.indices()
+    for d in sorted((d for d in dims if d >= border), reverse=True):
+        values = getattr(values, op)(d - border + 1, keepdim=keepdim)
+    sizes = [1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims]
+    kept = [d for d in range(border) if d not in dims]
+    if not kept:
+        if len(values) == 0:
+            values = tercel.full(sizes, _NEUTRAL[op](values.dtype), dtype=values.dtype)
+        else:
+            values = _grouped(op, values, tercel.zeros(len(values), dtype=tercel.int64), 1).reshape(sizes)
+        return values.to_sparse()
+    if len(kept) < border:
+        indices, group = tercel.unique(indices[kept], return_inverse=True, dim=1)
+        values = _grouped(op, values, group, indices.shape[1])
+        if keepdim:
+            rows = [indices[kept.index(d)] if d in kept else indices[0] * 0 for d in range(border)]
+            indices = tercel.stack(rows)
+    return tercel.sparse_coo_tensor(indices, values, sizes, is_coalesced=True)
+
+
 def _dims(dim, input):
     if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
         return tuple(range(input.dim()))
@@ -81,6 +138,8 @@ def _summed_dtype(input, dtype):
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
     """The sum over dimensions (all if none are given); in int64 for integers."""
+    if input.is_sparse:
+        return _reduced_coo("sum", input.to(_summed_dtype(input, dtype)), dim, builtins.bool(keepdim), mask)
     x = _filled("sum", input.to(_summed_dtype(input, dtype)), mask)
     dims = _dims(dim, input)
     return x.sum(dims, keepdim=builtins.bool(keepdim)) if input.dim() else x.clone()
@@ -88,6 +147,8 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product over dimensions (all if none are given); in int64 for integers."""
+    if input.is_sparse:
+        return _reduced_coo("prod", input.to(_summed_dtype(input, dtype)), dim, builtins.bool(keepdim), mask)
     x = _filled("prod", input.to(_summed_dtype(input, dtype)), mask)
     for d in sorted(_dims(dim, input), reverse=True):
         x = x.prod(d, keepdim=builtins.bool(keepdim))
@@ -113,12 +174,16 @@ def cumprod(input, dim, *, dtype=None, mask=None):
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The maximum over dimensions (all if none are given)."""
     x = _as(input, dtype)
+    if x.is_sparse:
+        return _reduced_coo("amax", x, dim, builtins.bool(keepdim), mask)
     return _filled("amax", x, mask).amax(_dims(dim, input), builtins.bool(keepdim))
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The minimum over dimensions (all if none are given)."""
     x = _as(input, dtype)
+    if x.is_sparse:
+        return _reduced_coo("amin", x, dim, builtins.bool(keepdim), mask)
     return _filled("amin", x, mask).amin(_dims(dim, input), builtins.bool(keepdim))
 
 

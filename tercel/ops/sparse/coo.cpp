@@ -252,4 +252,10 @@ const Tensor& sparse_resize_(const Tensor& x, IntSpan size, int64_t sparse_dim, 
   return x;
 }
 
+const Tensor& resize_as_sparse_(const Tensor& x, const Tensor& the_template) {
+  coo_parts("resize_as_sparse_", x);
+  check_defined("resize_as_sparse_", the_template, "the_template");
+  return sparse_resize_(x, the_template.sizes(), sparse_dim(the_template), dense_dim(the_template));
+}
+
 }  // namespace tercel
