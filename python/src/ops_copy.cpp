@@ -72,11 +72,15 @@ PyObject* size(const Tensor& x, std::optional<int64_t> dim) {
   return dim ? PyLong_FromLongLong(x.sizes()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
              : from_sizes(x.sizes());
 }
-PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
+/** RuntimeError "Sparse CSR tensors do not have strides" for a compressed layout. */
+void check_has(const char* what, const Tensor& x) {
   static constexpr const char* kWords[] = {"CSR", "CSC", "BSR", "BSC"};
   TERCEL_CHECK(!is_compressed(x.layout()), RuntimeError, "Sparse ",
-               kWords[static_cast<int>(x.layout()) - static_cast<int>(Layout::SparseCsr)],
-               " tensors do not have strides");
+               kWords[static_cast<int>(x.layout()) - static_cast<int>(Layout::SparseCsr)], " tensors do not have ",
+               what);
+}
+PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
+  check_has("strides", x);
   return dim ? PyLong_FromLongLong(x.strides()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
              : from_strides(x.strides());
 }
@@ -207,6 +211,7 @@ Span<Entry> copy_ops() {
       entry(
           "is_contiguous(Tensor input, *, memory_format memory_format=None)",
           [](const Tensor& x, std::optional<MemoryFormat> f) {
+            check_has("is_contiguous", x);
             if (x.layout() != Layout::Strided) return false;
             return x.is_contiguous(f.value_or(MemoryFormat::Contiguous));
           },

@@ -230,6 +230,60 @@ def test_transposes_are_views_of_the_same_arrays():
         assert same.to_dense().tolist() == [[1, 0], [2, 3]]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+def test_transposes_and_values_see_changes(layout, batch):
+    dense = tc.tensor(ELEMENTS).expand(*batch, 2, 4).contiguous()
+    x = in_layout(dense, layout)
+    views = [x.mT, x.transpose(-1, -1), x.mT.mT] + ([x.transpose(0, 1)] if len(batch) == 2 else [])
+    values = x.values()
+    before = values.clone()
+    for view in views:
+        assert view._is_view() and view._base is x
+    assert values._is_view()
+    x.mul_(2)
+    x.abs_()
+    assert values.tolist() == (before * 2).tolist()
+    views[0].mul_(3)
+    assert x.to_dense().tolist() == (dense * 6).tolist()
+    assert views[2].to_dense().tolist() == (dense * 6).tolist()
+    if len(batch) == 2:
+        assert views[3].shape == (3, 2, 2, 4)
+        assert views[3].to_dense().tolist() == (dense * 6).transpose(0, 1).tolist()
+    x.copy_(in_layout(dense, layout))
+    assert views[1].to_dense().tolist() == dense.tolist()
+    x.zero_()
+    assert values.count_nonzero() == 0 and x._nnz() == in_layout(dense, layout)._nnz()
+
+
+def test_a_change_that_backward_needs_through_a_transpose_is_an_error():
+    x, w = csr(values=(1.0, 2.0, 3.0)), tc.ones(2, 1, requires_grad=True)
+    y = x.t() @ w
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    leaf = csr(values=(1.0, 2.0, 3.0))
+    turned = leaf.t()
+    leaf.requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place"):
+        turned.mul_(2)
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda d: d.expand(2, 2, 4).to_sparse_csr().transpose(0, 2),
+     "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got 0(Batch) and 2(Sparse)"),
+    (lambda d: d.unsqueeze(-1).to_sparse_csr(dense_dim=1).transpose(0, 1),
+     "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported"),
+    (lambda d: d.to_sparse_csr().is_contiguous(), "Sparse CSR tensors do not have is_contiguous"),
+    (lambda d: d.to_sparse_bsc((1, 2)).is_contiguous(), "Sparse BSC tensors do not have is_contiguous"),
+    (lambda d: d.to_sparse_csr().to(tc.complex64).abs_(), "In-place abs is not supported for complex tensors."),
+])
+def test_refused_views_and_changes(call, text):
+    with pytest.raises(RuntimeError) as caught:
+        call(tc.tensor(ELEMENTS))
+    assert text in str(caught.value)
+
+
 # ---- elements ----
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -343,8 +397,7 @@ def test_products_of_sparse_matrices(left, right):
     a = in_layout(d, left)
     b = e.to_sparse(layout=right, **({"blocksize": (2, 1)} if right in (tc.sparse_bsr, tc.sparse_bsc) else {}))
     got = a @ b
-    by_columns = left in (tc.sparse_csc, tc.sparse_bsc) and right in (tc.sparse_csc, tc.sparse_bsc)
-    assert got.layout is (tc.sparse_csc if by_columns else tc.sparse_csr)
+    assert got.layout is tc.sparse_csr
     assert got.to_dense().tolist() == (d @ e).tolist()
 
 

@@ -116,11 +116,13 @@ Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
 }
 
 const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
-  if (has_sparse(x)) [[unlikely]]
-    return sparse_map_values_(info.rule.op, x, [&](const Tensor& values) { return unary(info, values, p); });
-  check_strided(info.rule.op, x);
+  const bool sparse = has_sparse(x);
+  if (!sparse) [[likely]]
+    check_strided(info.rule.op, x);
   TERCEL_CHECK(!info.rule.real || !x.is_complex(), RuntimeError, "In-place ", info.rule.op,
                " is not supported for complex tensors.");
+  if (sparse) [[unlikely]]
+    return sparse_map_values_(info.rule.op, x, [&](const Tensor& values) { return unary(info, values, p); });
   const bool records = should_record(x);
   check_inplace(x, records);
   SavedTensor saved;

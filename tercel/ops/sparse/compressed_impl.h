@@ -44,8 +44,15 @@ Tensor compressed_of_values(Layout layout, const Tensor& offsets, const Tensor& 
 Tensor with_values(const Tensor& x, const Tensor& values);
 /** The values, recorded. */
 Tensor compressed_values(const Tensor& x);
+/**
+ * Writes the values of a tensor of the same pattern over those of x, so that transposes of x and its values() see them;
+ * not recorded. False, and nothing is written, if patterns or dtypes differ or elements of x share memory.
+ */
+bool write_values(const Tensor& x, const Tensor& with);
 /** Elements of x, of any layout, at the entries of a pattern of the same sizes: what its values would be. Recorded. */
 Tensor elements_at_pattern(const Tensor& x, const Tensor& pattern);
+/** x in the layout and blocks of a tensor of a compressed layout. Recorded. */
+Tensor in_layout_of(const Tensor& x, const Tensor& like);
 /** Whether both have one layout and equal indices. */
 bool same_pattern(const Tensor& a, const Tensor& b);
 

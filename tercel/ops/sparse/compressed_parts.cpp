@@ -6,6 +6,7 @@
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
+#include "tercel/ops/sparse/compressed.h"
 #include "tercel/ops/sparse/compressed_impl.h"
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/coo_impl.h"
@@ -70,6 +71,12 @@ Tensor compressed_values(const Tensor& x) {
   return out;
 }
 
+Tensor in_layout_of(const Tensor& x, const Tensor& like) {
+  if (!is_blocked(like.layout())) return to_sparse(x, like.layout());
+  const auto batch = static_cast<size_t>(batch_dims(like));
+  return to_sparse(x, like.layout(), like.impl().sparse()->values.sizes().subspan(batch + 1, 2));
+}
+
 bool same_pattern(const Tensor& a, const Tensor& b) {
   if (a.layout() != b.layout() || a.sizes() != b.sizes()) return false;
   const SparseData &x = *a.impl().sparse(), &y = *b.impl().sparse();
@@ -80,6 +87,17 @@ bool same_pattern(const Tensor& a, const Tensor& b) {
     return u.numel() == 0 || std::memcmp(u.data_ptr(), v.data_ptr(), u.nbytes()) == 0;
   };
   return same(x.indices, y.indices) && same(x.plain_indices, y.plain_indices) && x.values.sizes() == y.values.sizes();
+}
+
+bool write_values(const Tensor& x, const Tensor& with) {
+  const Tensor& values = x.impl().sparse()->values;
+  if (!same_pattern(x, with) || x.dtype() != with.dtype() || !values.impl().is_non_overlapping_and_dense())
+    return false;
+  const NoRecordGuard no_record;
+  const uint32_t before = x.version();
+  copy_(values, with.impl().sparse()->values);
+  if (x.version() == before) x.impl().bump_version();
+  return true;
 }
 
 CsrMatrix matrix_of(const Tensor& x) {

@@ -149,7 +149,11 @@ Tensor indices(const Tensor& x) {
 }
 
 Tensor values(const Tensor& x) {
-  if (is_compressed(x.layout())) return sparse_ops::compressed_values(x);
+  if (is_compressed(x.layout())) {
+    const Tensor out = sparse_ops::compressed_values(x);
+    if (!is_tracked(x)) detail::init_view(out, out.detach(), ViewOrigin::Ordinary);
+    return out;
+  }
   const SparseData& parts = coo_parts("values", x, "sparse tensor");
   TERCEL_CHECK(parts.coalesced, RuntimeError,
                "Cannot get values on an uncoalesced tensor, please call .coalesce() first");

@@ -9,6 +9,7 @@
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/coo_impl.h"
 #include "tercel/ops/sparse/sparse_ops_impl.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel {
 
@@ -22,6 +23,7 @@ using sparse_ops::make_coo;
 using sparse_ops::parts_of;
 using sparse_ops::replace_parts;
 using sparse_ops::with_values;
+using sparse_ops::write_values;
 
 Tensor sparse_clone(const Tensor& x) {
   if (is_compressed(x.layout())) {
@@ -71,7 +73,7 @@ const Tensor& compressed_copy_(const Tensor& x, const Tensor& source) {
       "copy of sparse compressed tensors having different block sizes is not supported. The values of self are ",
       x.impl().sparse()->values.sizes(), ", those of src ", parts.values.sizes());
   check_unrecorded("copy_", x, should_record(x, source));
-  if (!x.is_same(source))
+  if (!x.is_same(source) && !write_values(x, to(source, x.dtype(), false)))
     replace_parts(x, make_compressed(x.layout(), clone(parts.indices), clone(parts.plain_indices),
                                      to(parts.values, x.dtype(), true), x.sizes()));
   return x;
@@ -100,7 +102,10 @@ const Tensor& sparse_copy_(const Tensor& x, const Tensor& source) {
 const Tensor& sparse_zero_(const Tensor& x) {
   if (is_compressed(x.layout())) {
     check_unrecorded("zero_", x, should_record(x));
-    replace_parts(x, with_values(x.detach(), zeros_like(x.impl().sparse()->values)));
+    const Tensor& values = x.impl().sparse()->values;
+    const Tensor zero = zeros({}, TensorOptions(x.dtype(), x.device()));
+    if (!write_values(x, with_values(x.detach(), expand(zero, values.sizes()))))
+      replace_parts(x, with_values(x.detach(), zeros_like(values)));
     return x;
   }
   const SparseData& parts = parts_of("zero_", x);

@@ -220,7 +220,8 @@ std::pair<Tensor, Tensor> aligned(const char* op, const Tensor& a, const Tensor&
 const Tensor& sparse_assign_(const char* op, const Tensor& x, const Tensor& result) {
   check_unrecorded(op, x, should_record(x) || result.requires_grad());
   check_result_dtype(x, result);
-  replace_parts(x, to(result, x.dtype(), false));
+  const Tensor converted = to(result, x.dtype(), false);
+  if (!is_compressed(x.layout()) || !sparse_ops::write_values(x, converted)) replace_parts(x, converted);
   return x;
 }
 

@@ -78,5 +78,7 @@ Tensor sparse_bmm(const Tensor& a, const Tensor& b);
 Tensor sparse_matmul(const Tensor& a, const Tensor& b);
 Tensor sparse_addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
 Tensor sparse_addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
+/** X [*batch, n, k] with op(A) X = b for the upper or lower triangle of a compressed A [*batch, n, n]. */
+Tensor sparse_triangular_solve(const Tensor& b, const Tensor& A, bool upper, bool transposed, bool unitriangular);
 
 }  // namespace tercel
