@@ -9,21 +9,11 @@ Arguments: the module and the number of threads. Entries are uniform; a tenth of
 """
 
 import importlib
-import statistics
 import sys
-import time
+
+from measure import measure
 
 ENTRIES, SIZE = 10_000_000, 1_000_000
-
-
-def measure(name, call, rounds=3):
-    call()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        call()
-        times.append((time.perf_counter() - start) * 1e3)
-    print(f"{name} median {statistics.median(times):.1f} ms (min {min(times):.1f})", flush=True)
 
 
 def main():
@@ -33,15 +23,15 @@ def main():
     indices = t.randint(0, SIZE, (2, ENTRIES))
     indices[:, :ENTRIES // 10] = indices[:, ENTRIES // 10:2 * (ENTRIES // 10)]
     x = t.sparse_coo_tensor(indices, t.randn(ENTRIES), (SIZE, SIZE), check_invariants=False)
-    measure("coalesce", x.coalesce)
+    measure("coalesce", x.coalesce, 3)
     small = t.sparse_coo_tensor(indices % 1000, t.randn(ENTRIES), (1000, 1000), check_invariants=False)
-    measure("coalesce of few", small.coalesce)
+    measure("coalesce of few", small.coalesce, 3)
     matrix = x.coalesce()
     dense, vector = t.randn(SIZE, 64), t.randn(SIZE)
-    measure("matrix-vector", lambda: matrix @ vector)
-    measure("matrix-matrix", lambda: matrix @ dense)
-    measure("sum of two", lambda: matrix + matrix)
-    measure("to_dense", lambda: small.coalesce().to_dense())
+    measure("matrix-vector", lambda: matrix @ vector, 3)
+    measure("matrix-matrix", lambda: matrix @ dense, 3)
+    measure("sum of two", lambda: matrix + matrix, 3)
+    measure("to_dense", lambda: small.coalesce().to_dense(), 3)
 
 
 if __name__ == "__main__":

@@ -7,24 +7,13 @@
 Arguments: torch or scipy, the number of threads (SciPy has one), int64 (the default) or int32. SciPy always has int32.
 """
 
-import statistics
 import sys
-import time
 import warnings
 
 import numpy as np
+from measure import measure
 
 ROWS, PER_ROW, COLUMNS = 1_000_000, 10, 64
-
-
-def measure(name, call, rounds=5):
-    call()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        call()
-        times.append((time.perf_counter() - start) * 1e3)
-    print(f"{name:34s} median {statistics.median(times):.1f} ms (min {min(times):.1f})", flush=True)
 
 
 def entries(rows, seed):

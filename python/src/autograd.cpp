@@ -71,7 +71,11 @@ Span<Entry> autograd_ops() {
   static const Entry table[] = {
       entry(
           "requires_grad_(Tensor input, bool requires_grad=True)",
-          [](const Tensor& x, bool wanted) -> Tensor { return Tensor(x).requires_grad_(wanted); },
+          [](const Tensor& x, bool wanted) -> Tensor {
+            TERCEL_CHECK(!wanted || x.is_differentiable(), RuntimeError,
+                         "only Tensors of floating point dtype can require gradients, not ", to_string(x.dtype()));
+            return Tensor(x).requires_grad_(wanted);
+          },
           kMethod | kCheap | kAnyLayout, "Sets whether operations on the tensor are recorded, in place."),
       entry(
           "is_inference(Tensor input)", [](const Tensor& x) { return x.impl().is_inference(); }, kBoth | kCheap | kCoo,

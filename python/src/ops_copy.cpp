@@ -85,6 +85,17 @@ PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
              : from_strides(x.strides());
 }
 
+/** The format's name in PyTorch's errors. */
+const char* format_word(MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::Contiguous: return "Contiguous";
+    case MemoryFormat::ChannelsLast: return "ChannelsLast";
+    case MemoryFormat::ChannelsLast3d: return "ChannelsLast3d";
+    case MemoryFormat::Preserve: return "Preserve";
+  }
+  return "";
+}
+
 }  // namespace
 
 Span<Entry> copy_ops() {
@@ -98,9 +109,12 @@ Span<Entry> copy_ops() {
             const MemoryFormat wanted = f.value_or(MemoryFormat::Contiguous);
             TERCEL_CHECK(wanted != MemoryFormat::Preserve, RuntimeError,
                          "preserve memory format is unsupported by the contiguous operator");
+            check_has("is_contiguous", x);
+            TERCEL_CHECK(x.layout() == Layout::Strided, RuntimeError, "unsupported memory format option ",
+                         format_word(wanted));
             return x.is_contiguous(wanted) ? x : clone(x, wanted);
           },
-          kMethod),
+          kMethod | kCoo),
       entry(
           "copy_(Tensor input, Tensor src, bool non_blocking=False)",
           [](const Tensor& x, const Tensor& source, bool) -> Tensor { return copy_(x, source); }, kMethod | kCoo),
@@ -229,7 +243,7 @@ Span<Entry> copy_ops() {
             check_one_truth(x);
             return item(x).to_bool();
           },
-          kAsk),
+          kAsk | kCoo),
       entry(
           "_assert_async(Tensor input, str assert_msg=\"\")",
           [](const Tensor& x, std::string_view message) {

@@ -126,11 +126,12 @@ Span<Entry> factories_ops() {
           "zeros_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
             const TensorOptions options = o.resolve(x);
-            if (x.layout() == options.layout) return zeros_like(x, options, f.value_or(MemoryFormat::Preserve));
+            TERCEL_CHECK(!f || options.layout == Layout::Strided, RuntimeError,
+                         "memory format option is only supported by strided tensors");
+            if (x.layout() == options.layout || (is_compressed(x.layout()) && is_compressed(options.layout)))
+              return zeros_like(x, options, f.value_or(MemoryFormat::Preserve));
             // Of another sparse layout: without entries.
             const Tensor sparse = empty_sparse(x.sizes(), options, x);
-            TERCEL_CHECK(!sparse.defined() || !f, RuntimeError,
-                         "memory format option is only supported by strided tensors");
             return sparse.defined() ? sparse : zeros(x.sizes(), options);
           },
           kFunction | kCoo),

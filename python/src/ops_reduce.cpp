@@ -131,11 +131,12 @@ void check_positions(const Tensor& out) {
 /** The dimensions of a matrix. */
 constexpr int64_t kMatrix[] = {-2, -1};
 
+bool is_frobenius(PyObject* p) { return PyUnicode_Check(p) && to_text(p) == "fro"; }
+
 double norm_order(PyObject* p) {
   if (p == Py_None) return 2;
   if (PyUnicode_Check(p)) {
-    TERCEL_CHECK(to_text(p) == "fro", RuntimeError, "norm: the order must be a number, 'fro' or 'nuc', not ",
-                 to_text(p));
+    TERCEL_CHECK(is_frobenius(p), RuntimeError, "norm: the order must be a number, 'fro' or 'nuc', not ", to_text(p));
     return 2;
   }
   TERCEL_CHECK(is_float_like(p), TypeError, "norm: the order must be a number, not ", Py_TYPE(p)->tp_name);
@@ -213,6 +214,10 @@ Span<Entry> reduce_ops() {
             [](const Tensor& x, PyObject* p, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) -> Tensor {
               const bool nuclear = PyUnicode_Check(p) && to_text(p) == "nuc";
               const double order = nuclear ? 0 : norm_order(p);
+              if (is_sparse(x.layout()) && dtype) {
+                TERCEL_CHECK(!is_frobenius(p), ValueError, "dtype argument is not supported in frobenius norm");
+                throw_error<RuntimeError>({"norm_sparse currently does not support 'dtype' argument"});
+              }
               const WithoutGil scope(x.numel() >= kGilGrain);
               const Tensor y = as_dtype(x, dtype);
               if (nuclear)

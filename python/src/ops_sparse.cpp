@@ -19,6 +19,8 @@ Tensor in_layout(const Tensor& x, PyObject* layout, const std::optional<DimVecto
                  std::optional<int64_t> dense_dim) {
   TERCEL_CHECK(layout == Py_None || is_layout(layout), TypeError, "to_sparse(): argument 'layout' must be a layout");
   const Layout wanted = layout == Py_None ? Layout::SparseCoo : to_layout(layout);
+  TERCEL_CHECK(!blocksize || blocksize->size() == 2, RuntimeError,
+               "dense_to_sparse: blocksize needs to be a tuple of size 2, but got ", blocksize ? blocksize->size() : 0);
   if (wanted == x.layout() && !blocksize) return x;
   return to_sparse(x, wanted, span_of(blocksize), dense_dim);
 }
@@ -155,6 +157,14 @@ Span<Entry> sparse_ops() {
             return sparse_resize_and_clear_(x, size, sparse, dense);
           },
           kMethod | kCoo),
+      entry(
+          "resize_as_sparse_(Tensor input, Tensor the_template)",
+          [](const Tensor& x, const Tensor& other) -> Tensor { return resize_as_sparse_(x, other); }, kBoth | kCoo,
+          "The sizes and numbers of dimensions of another tensor; of a compressed one its indices too."),
+      entry(
+          "_sparse_broadcast_to(Tensor input, int[] size)",
+          [](const Tensor& x, const DimVector& size) { return _sparse_broadcast_to(x, size); }, kFunction | kCoo,
+          "A COO tensor with its entries repeated along dimensions of size 1 and new ones in front."),
       entry(
           "_tensorflow_sparse(Tensor indices, Tensor values, Tensor dense_shape)",
           [](const Tensor& indices, const Tensor& values, const Tensor& shape) {

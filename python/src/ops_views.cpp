@@ -25,7 +25,7 @@ Span<Entry> views_ops() {
   static const Entry table[] = {
       entry(
           "expand(Tensor input, int[] size, *, bool implicit=False)",
-          [](const Tensor& x, const DimVector& size, bool) { return expand(x, size); }, kViewMethod),
+          [](const Tensor& x, const DimVector& size, bool) { return expand(x, size); }, kViewMethod | kCoo),
       entry(
           "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1)",
           [](const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {

@@ -1,7 +1,10 @@
 """Functions of tercel that make sparse tensors, and products under their older names."""
 
+import warnings
+
 from tercel import _C
 from tercel._C import Tensor
+from tercel._tensor import _LegacyType
 
 __all__ = ["dsmm", "hsmm", "hspmm", "saddmm", "smm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
            "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spmm", "sspaddmm"]
@@ -156,7 +159,9 @@ def hspmm(mat1, mat2):
 
 
 def saddmm(mat, mat1, mat2, *, beta=1, alpha=1):
-    """sparse.addmm()."""
+    """sparse.addmm(), or sspaddmm() if `mat` is a COO matrix."""
+    if mat.is_sparse:
+        return sspaddmm(mat, mat1, mat2, beta=beta, alpha=alpha)
     return _C._sparse.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
@@ -168,6 +173,39 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):  # noqa: A002
 hsmm = hspmm
 
 
+def _legacy_coo_tensor(function, dtype, *args, device=None):
+    """A COO tensor made as older programs do: of no arguments, of sizes, or of indices, values and sizes."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], _C.Size):
+        raise TypeError(f"{function}(sequence) only accepts sizes.  Please use tercel.sparse_coo_tensor() or construct a "
+                        "strided tensor and convert it to sparse via to_sparse.")
+    if all(isinstance(arg, int) for arg in args):
+        return sparse_coo_tensor(args or (0,), dtype=dtype, device=device)
+    kinds = [_C.Size] if len(args) == 1 else [Tensor, Tensor, (list, tuple)][:max(len(args), 2)]
+    if len(args) > 3 or not all(map(isinstance, args, kinds)):
+        given = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(f"{function}(): expected no arguments, sizes, or indices, values and sizes, but got ({given})")
+    return sparse_coo_tensor(*args, dtype=dtype, device=device)
+
+
+class _SparseLegacyType(_LegacyType):
+    """sparse.FloatTensor and similar types: deprecated constructors of one dtype, and types for isinstance()."""
+
+    is_sparse = True
+    layout = _C.sparse_coo
+    _warned = False
+
+    def __init__(self, dtype):
+        super().__init__(dtype)
+        self.__name__ = f"sparse.{self.__name__}"
+
+    def __call__(self, *args, device=None):
+        if not _SparseLegacyType._warned:
+            _SparseLegacyType._warned = True
+            warnings.warn(f"tercel.{self.__name__}() is deprecated.  Please use tercel.sparse_coo_tensor(indices, values, "
+                          "shape, dtype=, device=).", stacklevel=2)
+        return _legacy_coo_tensor(f"tercel.{self.__name__}", self.dtype, *args, device=device)
+
+
 def _validate_sparse_coo_tensor_args(indices, values, size, is_coalesced=None, check_pinning=None):
     """RuntimeError unless the parts are those of a COO tensor of the size."""
     _C._sparse_coo_tensor(indices, values, tuple(size), True, is_coalesced)
@@ -176,6 +214,27 @@ def _validate_sparse_coo_tensor_args(indices, values, size, is_coalesced=None, c
 def _validate_sparse_compressed_tensor_args(compressed_indices, plain_indices, values, size, layout, check_pinning=None):
     """RuntimeError unless the parts are those of a tensor of the compressed layout and size."""
     _C._sparse_compressed_tensor(compressed_indices, plain_indices, values, tuple(size), layout, True)
+
+
+def _validate_compressed_sparse_indices(is_crow, compressed_idx, plain_idx, cdim, dim, nnz):
+    """RuntimeError unless these are the indices of nnz entries of a CSR (is_crow) or CSC matrix, or of a batch of them.
+
+    cdim is the number of compressed rows or columns, dim the number of the others.
+    """
+    batch = tuple(plain_idx.shape[:-1])
+    _C._sparse_compressed_tensor(compressed_idx, plain_idx, _C.zeros((*batch, nnz)),
+                                 (*batch, cdim, dim) if is_crow else (*batch, dim, cdim),
+                                 _C.sparse_csr if is_crow else _C.sparse_csc, True)
+
+
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):  # noqa: A002
+    """The offsets [size + 1] of rows from the ascending rows [nnz] of a COO matrix's entries."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    ends = _C.bincount(input, minlength=size).cumsum(0)
+    if ends.numel() > size:
+        raise RuntimeError(f"_convert_indices_from_coo_to_csr: expected rows below {size} but got {ends.numel() - 1}")
+    return _C.cat([ends.new_zeros(1), ends]).to(_C.int32 if out_int32 else _C.int64)
 
 
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):

@@ -78,7 +78,8 @@ def __deepcopy__(self, memo):
                            "at the moment.")
     if self.is_sparse or self.layout in _COMPRESSED:
         result = self.detach().clone().requires_grad_(self.requires_grad)
-        return _finish_copy(self, result if type(self) is Tensor else _C._make_subclass(type(self), result), memo)
+        return _finish_copy(self, result if type(self) is Tensor
+                            else _C._make_subclass(type(self), result, self.requires_grad), memo)
     # Tensors that share a storage still share one afterwards: the memo finds the storage's copy.
     result = _rebuild(type(self), deepcopy(self.untyped_storage(), memo), self.dtype, self.storage_offset(),
                       tuple(self.size()), self.stride(), self.requires_grad, {})
@@ -222,24 +223,11 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 def new(self, *args, **kwargs):
     """A tensor made by the constructor of this dtype's legacy tensor type."""
     if self.is_sparse:
-        from tercel._sparse import sparse_coo_tensor
-        if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], _C.Size):
-            raise TypeError("SparseTensor.new(sequence) only accepts sizes.  Please use tercel.sparse_coo_tensor() or "
-                            "construct a strided tensor and convert it to sparse via to_sparse.")
-        if all(isinstance(arg, int) for arg in args):
-            args = (args or (0,),)
-        return sparse_coo_tensor(*args, dtype=self.dtype, **kwargs)
+        from tercel._sparse import _legacy_coo_tensor
+        return _legacy_coo_tensor("SparseTensor.new", self.dtype, *args, **kwargs)
     if self.layout is not _C.strided:
         raise RuntimeError(f"new: not implemented for layout {self.layout}")
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
-
-
-@_method
-def resize_as_sparse_(self, the_template):
-    """sparse_resize_() to the sizes and dimensions of another COO tensor."""
-    if not (self.is_sparse and the_template.is_sparse):
-        raise RuntimeError(f"resize_as_sparse_: self and src must be sparse, got {self.layout} and {the_template.layout}")
-    return self.sparse_resize_(tuple(the_template.shape), the_template.sparse_dim(), the_template.dense_dim())
 
 
 @_method
@@ -262,15 +250,22 @@ def storage_type(self):
     return type(self.storage())
 
 
+def _check_has_storage(x):
+    if x.layout is not _C.strided:
+        raise NotImplementedError(f"Cannot access storage of Sparse{'' if x.is_sparse else 'Csr'}TensorImpl")
+
+
 @_method
 def is_shared(self):
-    """Whether the memory is shared between processes: always False."""
+    """Whether the memory is shared between processes: always False. NotImplementedError unless strided."""
+    _check_has_storage(self)
     return False
 
 
 @_method
 def share_memory_(self):
     """NotImplementedError: memory cannot be shared; tensors are copied when they are sent to other processes."""
+    _check_has_storage(self)
     raise NotImplementedError("share_memory_: memory is not shared between processes; send tensors through a Queue or Pipe")
 
 
@@ -369,7 +364,7 @@ class _LegacyType:
         return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
     def __instancecheck__(self, other):
-        return isinstance(other, Tensor) and other.dtype is self.dtype
+        return isinstance(other, Tensor) and other.dtype is self.dtype and other.is_sparse == self.is_sparse
 
     def __mro_entries__(self, bases):
         raise TypeError(f"type 'tercel.{self.__name__}' is not an acceptable base type")

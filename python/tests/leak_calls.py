@@ -64,6 +64,7 @@ SAMPLES = dict(
 ARGUMENTS = {
     **{name: "x.to_sparse()" for name in ("_indices", "_nnz", "_values", "coalesce", "indices", "is_coalesced", "values")},
     "_coalesced_": "x.to_sparse(), False", "sparse_mask": "x, x.to_sparse()", "sparse_resize_": "x.to_sparse(), [2, 3], 2, 0",
+    "resize_as_sparse_": "x.to_sparse(), x.to_sparse()", "_sparse_broadcast_to": "x.to_sparse(), [2, *x.shape]",
     "sparse_resize_and_clear_": "x.to_sparse(), [2, 3], 2, 0", "_sparse_coo_tensor": "tc.tensor([[0, 1]]), v",
     "sparse_sum": "x.to_sparse()", "sparse_softmax": "x.to_sparse(), 0", "sparse_log_softmax": "x.to_sparse(), 0",
     **{name: "tc.tensor([[0, 0], [1, 1]]), v[:2], tc.tensor([2, 2])"

@@ -24,6 +24,7 @@ tc.sparse.from_scipy(tc.sparse.to_scipy(x.to_sparse_csr()), tc.sparse_csc), repr
 x.to_sparse().smm(x), x.to_sparse().sspaddmm(x.to_sparse(), x), tc.hsmm(x.to_sparse(), x), tc.saddmm(x, x.to_sparse(), x), tc.sparse.spdiags(x, tc.tensor([0, 1]), (2, 2))
 tc.sparse.as_sparse_gradcheck(tc.autograd.gradcheck)(lambda a: a * 2, (x.double().to_sparse_csr().requires_grad_(),)), tc.randn_like(x.to_sparse_csr()), tc.sin(x.to_sparse(), out=x.to_sparse())
 s = tc.sparse.tensorflow.SparseTensor([[1, 0], [0, 1]], [1.0, 2.0], (2, 2)); s.reorder().to_dense(), s.to_coo(), repr(s), s.shape, s.dtype, s.values, s.from_coo(x.to_sparse()), tc.sparse.tensorflow.to_dense(tc.sparse.tensorflow.reorder(s))
+tc.sparse.FloatTensor(2, 2).add_(x.to_sparse()), x.to_sparse().new(x.shape), tc.masked.prod(x.to_sparse(), 0, mask=x > 0)
 tc.smm(x.to_sparse(), x), tc.hspmm(x.to_sparse(), x), tc.spmm(x.to_sparse(), x), tc.dsmm(x.to_sparse(), x), tc.sspaddmm(x.to_sparse(), x.to_sparse(), x)
 tc.sparse.to_scipy(x.to_sparse()), tc.sparse.from_scipy(tc.sparse.to_scipy(x.to_sparse())), repr(x.to_sparse()), pickle.dumps(x.to_sparse())
 c = tc.sparse.check_sparse_tensor_invariants; c.enable(), c.is_enabled(), c.disable(), c.enable(), c(True)(lambda: 0)()

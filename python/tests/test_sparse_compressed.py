@@ -521,6 +521,31 @@ def test_an_optimizer_takes_compressed_gradients_of_dense_weights():
 # ---- exchange ----
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"weight_decay": 0.1},
+                                     {"maximize": True}])
+def test_sgd_updates_compressed_parameters(layout, options):
+    dense = tc.tensor(ELEMENTS)
+    p, q = tc.nn.Parameter(in_layout(dense, layout)), tc.nn.Parameter(dense.clone())
+    sgd = [tc.optim.SGD([x], lr=0.1, **options) for x in (p, q)]
+    for _ in range(3):
+        p.grad, q.grad = in_layout(dense * 0.5, layout), dense * 0.5
+        for optimizer in sgd:
+            optimizer.step()
+    assert p.layout is layout and p.is_leaf
+    tc.testing.assert_close(p.detach().to_dense(), q.detach())
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"])
+def test_other_optimizers_refuse_compressed_parameters(name):
+    p, q = tc.nn.Parameter(csr(values=(1.0, 2.0, 3.0))), tc.nn.Parameter(tc.ones(2))
+    optimizer = getattr(tc.optim, name)([q, p])
+    p.grad, q.grad = csr(values=(1.0, 2.0, 3.0)), tc.ones(2)
+    with pytest.raises(RuntimeError, match="unsupported tensor layout: SparseCsr"):
+        optimizer.step()
+    assert q.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_copies_and_pickles(layout):
     x = in_layout(ELEMENTS, layout).requires_grad_()
     for made in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):

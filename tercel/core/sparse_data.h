@@ -33,6 +33,9 @@ struct SparseData {
 namespace detail {
 /** A COO tensor of parts that fit the sizes, which the caller has checked; without history. */
 TERCEL_API Tensor make_coo(const Tensor& indices, const Tensor& values, IntSpan sizes, bool coalesced);
+/** The same of a compressed layout. */
+TERCEL_API Tensor make_compressed(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values,
+                                  IntSpan sizes);
 }  // namespace detail
 
 }  // namespace tercel

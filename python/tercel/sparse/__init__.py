@@ -10,10 +10,23 @@ from typing import Any, Optional
 from tercel import _C
 from tercel._C._sparse import (addmm as addmm, log_softmax as log_softmax, mm as mm, sampled_addmm as sampled_addmm,
                                softmax as softmax, sum as sum)
+from tercel._sparse import _SparseLegacyType
 from tercel.sparse import tensorflow as tensorflow
 
-__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm",
-           "sampled_addmm", "softmax", "spdiags", "sum", "to_scipy"]
+__all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+           "LongTensor", "ShortTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy",
+           "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum", "to_scipy"]
+
+# Constructors of older programs: FloatTensor(indices, values, sizes).
+BFloat16Tensor = _SparseLegacyType(_C.bfloat16)
+ByteTensor = _SparseLegacyType(_C.uint8)
+CharTensor = _SparseLegacyType(_C.int8)
+DoubleTensor = _SparseLegacyType(_C.float64)
+FloatTensor = _SparseLegacyType(_C.float32)
+HalfTensor = _SparseLegacyType(_C.float16)
+IntTensor = _SparseLegacyType(_C.int32)
+LongTensor = _SparseLegacyType(_C.int64)
+ShortTensor = _SparseLegacyType(_C.int16)
 
 
 class check_sparse_tensor_invariants:

@@ -13,8 +13,10 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& resu
 /** x = f(x), recorded like f. RuntimeError if the result cannot be cast to x's dtype. */
 template <class F>
 const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
-  if (has_sparse(x)) [[unlikely]]
-    return sparse_assign_(op, x, f(x));
+  if (has_sparse(x)) [[unlikely]] {
+    sparse_check_coalesced(op, x);
+    return sparse_assign_(x, f(sparse_as_it_was(x, should_record(x))));
+  }
   check_strided(op, x);
   // Backward needs the overwritten value.
   const Tensor result = f(should_record(x) ? clone(x) : x);

@@ -313,6 +313,10 @@ bool has_sparse_operand(const Pair& in) {
   refuse_layout(op, a && has_sparse(*a) ? a->layout() : in[1].tensor()->layout());
 }
 
+void check_sparse_divisor(const Tensor* divisor) {
+  if (divisor && (has_sparse(*divisor) || divisor->dim() > 0)) sparse_refuse_divisor("floor division", *divisor);
+}
+
 /** See Note [Sparse operands]. */
 template <class F>
 [[gnu::cold, gnu::noinline]] Tensor of_sparse(const Pair& in) {
@@ -328,6 +332,7 @@ template <class F>
     if (a) return b ? sparse_div(*a, *b) : sparse_div(*a, in[1].number());
     return sparse_div(scalar_tensor(in[0].number()), *b);
   } else if constexpr (std::is_same_v<F, op::Pow> || std::is_same_v<F, op::FloorDivide>) {
+    if constexpr (std::is_same_v<F, op::FloorDivide>) check_sparse_divisor(b);
     if (!a || !has_sparse(*a) || (b && (has_sparse(*b) || b->dim() > 0))) refuse_sparse(F::name, in);
     if constexpr (std::is_same_v<F, op::Pow>)
       TERCEL_CHECK(b || !equals(in[1].number(), 0), RuntimeError,
@@ -358,11 +363,13 @@ template <class F>
   } else if constexpr (std::is_same_v<F, op::Div>) {
     return b ? sparse_div_(a, *b) : sparse_div_(a, in[1].number());
   } else {
+    if constexpr (std::is_same_v<F, op::FloorDivide>) check_sparse_divisor(b);
     if (!has_sparse(a) || (b && (has_sparse(*b) || b->dim() > 0))) refuse_sparse(F::name, in);
-    return sparse_map_values_(F::name, a, [&](const Tensor& values) {
-      const Pair of_values = {values, in[1]};
-      return checked<F>(of_values);
-    });
+    return sparse_assign_(a,
+                          sparse_map_values(F::name, sparse_as_it_was(a, should_record(a)), [&](const Tensor& values) {
+                            const Pair of_values = {values, in[1]};
+                            return checked<F>(of_values);
+                          }));
   }
 }
 

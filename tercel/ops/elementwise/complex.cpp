@@ -169,7 +169,7 @@ Tensor conj_physical(const Tensor& x) {
 
 const Tensor& conj_physical_(const Tensor& x) {
   if (has_sparse(x)) [[unlikely]]
-    return sparse_assign_("conj_physical_", x, conj_physical(x));
+    return sparse_assign_(x, conj_physical(sparse_as_it_was(x, should_record(x))));
   check_strided("conj_physical_", x);
   const bool records = should_record(x);
   check_inplace(x, records);

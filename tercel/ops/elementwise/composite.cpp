@@ -209,6 +209,13 @@ Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode)
   return divide_integers(a, b);
 }
 
+template <class B>
+const Tensor& divide_(const Tensor& a, const B& b, std::optional<std::string_view> mode) {
+  if (has_sparse(a)) [[unlikely]]  // need not be coalesced
+    return sparse_assign_(a, divide(sparse_as_it_was(a, should_record(a)), b, mode));
+  return assign_inplace("div_", a, [&](const Tensor& before) { return divide(before, b, mode); });
+}
+
 }  // namespace
 
 Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode) {
@@ -218,10 +225,10 @@ Tensor div(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_m
   return divide(a, b, rounding_mode);
 }
 const Tensor& div_(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode) {
-  return assign_inplace("div_", a, [&](const Tensor& before) { return divide(before, b, rounding_mode); });
+  return divide_(a, b, rounding_mode);
 }
 const Tensor& div_(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode) {
-  return assign_inplace("div_", a, [&](const Tensor& before) { return divide(before, b, rounding_mode); });
+  return divide_(a, b, rounding_mode);
 }
 Tensor true_divide(const Tensor& a, const Tensor& b) { return div(a, b); }
 Tensor true_divide(const Tensor& a, Scalar b) { return div(a, b); }

@@ -154,7 +154,7 @@ Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance&
 TERCEL_OP_API(method, python) Tensor matrix_exp(const Tensor& a);
 
 /** (sum |x|^ord)^(1/ord) over dim (empty: all); ord 0 counts nonzero elements, +-inf give the extreme |x|. */
-TERCEL_OP_API(python, out, keyword = dtype)
+TERCEL_OP_API(python, out, keyword = dtype, layout_sparse)
 Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dim = {}, bool keepdim = false,
                    ScalarType dtype = ScalarType::Undefined);
 /** ord +-1: largest (smallest) sum of a column's magnitudes; +-inf: of a row's; +-2: largest (smallest) singular value.
@@ -167,7 +167,7 @@ TERCEL_OP_API(out)
 Tensor matrix_norm(const Tensor& a, std::string_view ord = "fro", IntSpan dims = {-2, -1}, bool keepdim = false,
                    ScalarType dtype = ScalarType::Undefined);
 /** The 2-norm of all elements, of vectors (one dim) or of matrices (two dims). */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, layout_sparse)
 Tensor norm(const Tensor& x, std::nullopt_t ord = std::nullopt, IntSpan dims = {}, bool keepdim = false,
             ScalarType dtype = ScalarType::Undefined);
 /** vector_norm() for one dim or a vector, matrix_norm() for two or a matrix. */

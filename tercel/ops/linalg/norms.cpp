@@ -14,6 +14,7 @@
 #include "tercel/ops/linalg/linalg_impl.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/vector_norms.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel::linalg {
 
@@ -22,7 +23,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor floating(const char* op, const Tensor& x, ScalarType dtype) {
-  check_strided(op, x, "x");
   TERCEL_CHECK(x.is_differentiable(), NotImplementedError, op,
                ": Expected a floating point or complex tensor as input. Got ", scalar_type_word(x.dtype()));
   if (dtype == ScalarType::Undefined) return x;
@@ -38,6 +38,7 @@ Tensor floating(const char* op, const Tensor& x, ScalarType dtype) {
 }  // namespace
 
 Tensor vector_norm(const Tensor& input, double ord, IntSpan dim, bool keepdim, ScalarType dtype) {
+  if (!has_sparse(input)) check_strided("linalg.vector_norm", input, "x");
   return tercel::norm(floating("linalg.vector_norm", input, dtype), ord, dim, keepdim);
 }
 
@@ -85,6 +86,7 @@ Tensor with_dims(Tensor x, const MatrixDims& d, bool keepdim) {
 }  // namespace
 
 Tensor matrix_norm(const Tensor& input, double ord, IntSpan dims, bool keepdim, ScalarType dtype) {
+  check_strided("linalg.matrix_norm", input, "x");
   const Tensor a = floating("linalg.matrix_norm", input, dtype);
   const MatrixDims d(a, dims);
   const double magnitude = std::abs(ord);
@@ -101,6 +103,7 @@ Tensor matrix_norm(const Tensor& input, double ord, IntSpan dims, bool keepdim, 
 }
 
 Tensor matrix_norm(const Tensor& input, std::string_view ord, IntSpan dims, bool keepdim, ScalarType dtype) {
+  check_strided("linalg.matrix_norm", input, "x");
   const Tensor a = floating("linalg.matrix_norm", input, dtype);
   const MatrixDims d(a, dims);
   TERCEL_CHECK(ord == "fro" || ord == "nuc", RuntimeError, "linalg.matrix_norm: Order ", ord, " not supported.");
@@ -111,7 +114,7 @@ Tensor matrix_norm(const Tensor& input, std::string_view ord, IntSpan dims, bool
 namespace {
 
 void check_norm_dims(const Tensor& x, IntSpan dims, bool has_order) {
-  check_strided("linalg.norm", x, "A");
+  if (has_order || !has_sparse(x)) check_strided("linalg.norm", x, "A");
   TERCEL_CHECK(dims.size() <= 2, RuntimeError, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ",
                dims);
   TERCEL_CHECK(!dims.empty() || !has_order || x.dim() == 1 || x.dim() == 2, RuntimeError,

@@ -79,6 +79,8 @@ Tensor norm(const Tensor& x, double p) {
   return norm_of(x, p, dim_mask("norm", x, {}), false);
 }
 Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_norm(x, p, dim, keepdim);
   return norm_of(x, p, dim_mask("norm", x, dim), keepdim);
 }
 

@@ -11,7 +11,7 @@ namespace tercel {
  * magnitude share it.
  */
 TERCEL_OP_API(method, out, layout_sparse) Tensor norm(const Tensor& x, double p = 2);
-TERCEL_OP_API(method, out) Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim = false);
+TERCEL_OP_API(method, out, layout_sparse) Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim = false);
 
 /**
  * Scales down each slice of x along `dim` whose p-norm exceeds maxnorm to that norm. RuntimeError unless p > 0, maxnorm

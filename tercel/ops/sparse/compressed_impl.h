@@ -35,20 +35,14 @@ const SparseData& compressed_parts(const char* op, const Tensor& x);
 /** The number of dimensions before the matrix. */
 int64_t batch_dims(const Tensor& x);
 
-/** A tensor of checked parts; without history. */
-Tensor make_compressed(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values, IntSpan sizes);
-/** The same, a result of `values`: its gradient at the entries is that of the values. */
+using detail::make_compressed;
+/** make_compressed(), as a result of `values`: its gradient at the entries is that of the values. */
 Tensor compressed_of_values(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values,
                             IntSpan sizes);
 /** x's pattern with other values, which may have another dtype. */
 Tensor with_values(const Tensor& x, const Tensor& values);
 /** The values, recorded. */
 Tensor compressed_values(const Tensor& x);
-/**
- * Writes the values of a tensor of the same pattern over those of x, so that transposes of x and its values() see them;
- * not recorded. False, and nothing is written, if patterns or dtypes differ or elements of x share memory.
- */
-bool write_values(const Tensor& x, const Tensor& with);
 /** Elements of x, of any layout, at the entries of a pattern of the same sizes: what its values would be. Recorded. */
 Tensor elements_at_pattern(const Tensor& x, const Tensor& pattern);
 /** x in the layout and blocks of a tensor of a compressed layout. Recorded. */
@@ -74,6 +68,9 @@ Tensor compressed_to_coo(const Tensor& x);
 Tensor compressed_map_values(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor& values)> f);
 Tensor compressed_add(const Tensor& a, const Tensor& b, Scalar alpha);
 Tensor compressed_mul(const Tensor& a, const Tensor& b);
+/** The sizes, indices and number of entries of a tensor of the same layout; of new values the first ones are the old.
+ */
+const Tensor& compressed_resize_as_(const Tensor& x, const Tensor& the_template);
 Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index);
 Tensor compressed_transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 Tensor compressed_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype);

@@ -23,17 +23,6 @@ const SparseData& compressed_parts(const char* op, const Tensor& x) {
 
 int64_t batch_dims(const Tensor& x) { return x.impl().sparse()->indices.dim() - 1; }
 
-Tensor make_compressed(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values, IntSpan sizes) {
-  auto impl = make_intrusive<TensorImpl>(values.dtype(), values.device(), sizes, layout);
-  impl->set_sparse(std::make_unique<SparseData>(
-      SparseData{.indices = offsets,
-                 .plain_indices = plain,
-                 .values = values.detach(),
-                 .sparse_dim = 2,
-                 .dense_dim = static_cast<int64_t>(sizes.size()) - 2 - (offsets.dim() - 1)}));
-  return Tensor(std::move(impl));
-}
-
 namespace {
 
 /** Offsets and indices with values that take no memory, to be saved for backward. */
@@ -89,15 +78,12 @@ bool same_pattern(const Tensor& a, const Tensor& b) {
   return same(x.indices, y.indices) && same(x.plain_indices, y.plain_indices) && x.values.sizes() == y.values.sizes();
 }
 
-bool write_values(const Tensor& x, const Tensor& with) {
-  const Tensor& values = x.impl().sparse()->values;
-  if (!same_pattern(x, with) || x.dtype() != with.dtype() || !values.impl().is_non_overlapping_and_dense())
-    return false;
+void overwrite(const Tensor& x, const Tensor& with, bool records) {
+  const Tensor values = is_compressed(x.layout()) ? x.impl().sparse()->values : Tensor();
+  if (records || !values.defined() || !same_pattern(x, with) || !values.impl().is_non_overlapping_and_dense())
+    return replace_parts(x, with);
   const NoRecordGuard no_record;
-  const uint32_t before = x.version();
   copy_(values, with.impl().sparse()->values);
-  if (x.version() == before) x.impl().bump_version();
-  return true;
 }
 
 CsrMatrix matrix_of(const Tensor& x) {

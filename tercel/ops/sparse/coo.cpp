@@ -256,4 +256,12 @@ const Tensor& sparse_resize_(const Tensor& x, IntSpan size, int64_t sparse_dim, 
   return x;
 }
 
+const Tensor& resize_as_sparse_(const Tensor& x, const Tensor& the_template) {
+  check_defined("resize_as_sparse_", x, "self");
+  check_defined("resize_as_sparse_", the_template, "the_template");
+  if (has_compressed(x, the_template)) return compressed_resize_as_(x, the_template);
+  coo_parts("resize_as_sparse_", x);
+  return sparse_resize_(x, the_template.sizes(), sparse_dim(the_template), dense_dim(the_template));
+}
+
 }  // namespace tercel

@@ -68,12 +68,23 @@ TERCEL_OP_API(method) Tensor to_sparse(const Tensor& x, int64_t sparse_dim);
 TERCEL_OP_API(method, python_method, layout_sparse) Tensor sparse_mask(const Tensor& x, const Tensor& mask);
 
 /**
+ * x with its entries repeated: along dimensions of size 1, and along new ones in front, which are sparse. Its gradient
+ * has x's pattern. RuntimeError for sizes that x does not broadcast to.
+ */
+TERCEL_API Tensor _sparse_broadcast_to(const Tensor& x, IntSpan size);
+
+/**
  * Changes sizes and numbers of dimensions in place. RuntimeError if a tensor with entries would change the number of
  * its dimensions, or shrink.
  */
 TERCEL_API const Tensor& sparse_resize_(const Tensor& x, IntSpan size, int64_t sparse_dim, int64_t dense_dim);
 /** The same, and removes all entries. */
 TERCEL_API const Tensor& sparse_resize_and_clear_(const Tensor& x, IntSpan size, int64_t sparse_dim, int64_t dense_dim);
+/**
+ * sparse_resize_() to the sizes and numbers of dimensions of another tensor. A compressed tensor takes the indices of
+ * one of the same layout too; new values hold whatever is there. RuntimeError for different layouts.
+ */
+TERCEL_API const Tensor& resize_as_sparse_(const Tensor& x, const Tensor& the_template);
 
 namespace sparse {
 

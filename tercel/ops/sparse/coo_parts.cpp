@@ -209,10 +209,22 @@ void replace_parts(const Tensor& x, const Tensor& with) {
   if (x.version() == before) impl.bump_version();
 }
 
+void replace_by_result(const Tensor& x, const Tensor& result) {
+  const bool records = should_record(x, result) && x.is_differentiable();
+  check_inplace(x, records);
+  overwrite(x, result, records);
+  // The old value has no gradient of its own: if the result depends on it, it does so through a copy.
+  if (records)
+    record_inplace("CopyBackwards", x, {x, result}, [](BackwardCall& call) {
+      if (call.needs(1)) call.set(1, call.take());
+    });
+}
+
 void check_unrecorded(const char* op, const Tensor& x, bool records) {
   check_inplace(x, records);
-  TERCEL_CHECK(!records, NotImplementedError, op, ": in-place changes of a sparse tensor are not recorded; use the ",
-               "function that returns a new tensor");
+  TERCEL_CHECK(!records, NotImplementedError, op,
+               ": in-place changes of the sizes of a sparse tensor are not recorded; "
+               "detach() it first");
 }
 
 }  // namespace tercel::sparse_ops

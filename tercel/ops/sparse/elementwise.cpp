@@ -21,7 +21,6 @@
 
 namespace tercel {
 
-using sparse_ops::check_unrecorded;
 using sparse_ops::compressed_values;
 using sparse_ops::coo_of_values;
 using sparse_ops::dense_sizes;
@@ -31,14 +30,17 @@ using sparse_ops::for_values;
 using sparse_ops::make_coo;
 using sparse_ops::parts_of;
 using sparse_ops::recorded_values;
-using sparse_ops::replace_parts;
+using sparse_ops::replace_by_result;
 using sparse_ops::same_entries;
 using sparse_ops::sparse_sizes;
+using sparse_ops::unique_entries;
+using sparse_ops::UniqueEntries;
 using sparse_ops::with_values;
 
 namespace {
 
 bool is_number(const Tensor& x) { return x.layout() == Layout::Strided && x.dim() == 0; }
+bool is_coo_number(const Tensor& x) { return x.layout() == Layout::SparseCoo && x.dim() == 0; }
 
 Scalar conjugate(Scalar s) {
   if (!s.is_complex()) return s;
@@ -70,6 +72,12 @@ void check_same_division(const char* op, const Tensor& a, const Tensor& b) {
 Tensor merged(const Tensor& a, const Tensor& b, Scalar alpha) {
   const SparseData &left = parts_of("add", a), &right = parts_of("add", b);
   const ScalarType dtype = result_type(a, b);
+  // A tensor without entries is zero whatever the number of its sparse dimensions.
+  if (left.sparse_dim != right.sparse_dim && a.sizes() == b.sizes()) {
+    if (_nnz(b) == 0) return to(a, dtype, true);
+    if (_nnz(a) == 0) return to(mul(b, alpha), dtype);
+  }
+  check_same_division("add", a, b);
   const Tensor values_a = to(left.values, dtype);
   const bool plain = equals(alpha, 1);
   const Tensor values_b = plain ? to(right.values, dtype) : to(mul(right.values, alpha), dtype);
@@ -113,13 +121,12 @@ DimVector rows_of(const Tensor& b, const SparseData& parts) {
 
 /** Adds alpha * b, COO, to the contiguous a of its sizes. */
 void add_into(const Tensor& a, const Tensor& b, Scalar alpha) {
-  const Tensor unique = coalesce(b);
-  const SparseData& parts = parts_of("add", unique);
+  const SparseData& parts = parts_of("add", b);
   if (parts.values.numel() == 0) return;
-  const Tensor flat = flat_indices("add", parts.indices, sparse_sizes(unique, parts));
-  const Tensor rows = view(a, rows_of(unique, parts));
-  const Tensor scaled = mul(parts.values, alpha);
-  index_copy_(rows, 0, flat, to(add(index_select(rows, 0, flat), scaled), a.dtype()));
+  const UniqueEntries unique = unique_entries("add", b);
+  const Tensor rows = view(a, rows_of(b, parts));
+  const Tensor sums = add(index_select(rows, 0, unique.flat), mul(unique.values, alpha));
+  index_copy_(rows, 0, unique.flat, to(sums, a.dtype()));
 }
 
 void check_dense_sum(const Tensor& a, const Tensor& b) {
@@ -132,32 +139,6 @@ void check_dense_sum(const Tensor& a, const Tensor& b) {
 
 [[noreturn]] void refuse_dense_other() {
   throw_error<RuntimeError>({"add(sparse, dense) is not supported. Use add(dense, sparse) instead."});
-}
-
-/** Entries repeated along dimensions of size 1, and new leading ones. */
-Tensor expanded(const char* op, Tensor x, IntSpan sizes) {
-  while (x.dim() < static_cast<int64_t>(sizes.size())) x = unsqueeze(x, 0);
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (x.sizes()[d] == sizes[d]) continue;
-    TERCEL_CHECK(x.sizes()[d] == 1, RuntimeError, op, ": the sizes ", x.sizes(), " do not broadcast to ", sizes);
-    x = for_values(x);
-    const SparseData& parts = parts_of(op, x);
-    DimVector wide(x.sizes());
-    wide[d] = sizes[d];
-    const Tensor values = recorded_values(x);
-    if (d >= static_cast<size_t>(parts.sparse_dim)) {
-      DimVector value_sizes(values.sizes());
-      value_sizes[d - static_cast<size_t>(parts.sparse_dim) + 1] = sizes[d];
-      x = coo_of_values(parts.indices, contiguous(expand(values, value_sizes)), wide, parts.coalesced);
-      continue;
-    }
-    const int64_t nnz = values.size(0), times = sizes[d];
-    const Tensor source = reshape(expand(unsqueeze(arange(nnz), 1), {nnz, times}), {nnz * times});
-    const Tensor indices = index_select(parts.indices, 1, source);
-    copy_(select(indices, 0, static_cast<int64_t>(d)), reshape(expand(arange(times), {nnz, times}), {nnz * times}));
-    x = coo_of_values(indices, index_select(values, 0, source), wide, false);
-  }
-  return x;
 }
 
 /** Elements of both at the entries that both have. */
@@ -184,7 +165,7 @@ Tensor intersection(const Tensor& x, const Tensor& y) {
 
 Tensor times_dense(const Tensor& sparse, const Tensor& dense) {
   const DimVector sizes = broadcast_sizes(sparse.sizes(), dense.sizes());
-  const Tensor x = for_values(expanded("mul", sparse, sizes));
+  const Tensor x = for_values(_sparse_broadcast_to(sparse, sizes));
   const SparseData& parts = parts_of("mul", x);
   const Tensor product = mul(recorded_values(x), elements_at(expand(dense, sizes), parts.indices, parts.sparse_dim));
   return coo_of_values(parts.indices, product, x.sizes(), parts.coalesced);
@@ -195,11 +176,6 @@ Tensor by_number(const char* op, const Tensor& given, FunctionRef<Tensor(const T
   const Tensor x = for_values(given);
   const SparseData& parts = parts_of(op, x);
   return coo_of_values(parts.indices, f(recorded_values(x)), x.sizes(), parts.coalesced);
-}
-
-[[noreturn]] void refuse_divisor(const Tensor& b) {
-  throw_error<RuntimeError>(
-      {"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape ", b.sizes(), " for divisor)"});
 }
 
 /** A compressed tensor as COO, others as they are. */
@@ -217,11 +193,22 @@ std::pair<Tensor, Tensor> aligned(const char* op, const Tensor& a, const Tensor&
 
 }  // namespace
 
-const Tensor& sparse_assign_(const char* op, const Tensor& x, const Tensor& result) {
-  check_unrecorded(op, x, should_record(x) || result.requires_grad());
+void sparse_refuse_divisor(const char* op, const Tensor& divisor) {
+  constexpr const char* kWanted = " requires a scalar or zero-dim dense tensor divisor (got ";
+  if (divisor.dim() == 0) throw_error<RuntimeError>({"Sparse ", op, kWanted, "a sparse divisor)"});
+  throw_error<RuntimeError>({"Sparse ", op, kWanted, "shape ", divisor.sizes(), " for divisor)"});
+}
+
+void sparse_check_coalesced(std::string_view op, const Tensor& x) {
+  TERCEL_CHECK(x.layout() != Layout::SparseCoo || is_coalesced(x), RuntimeError, op, " requires coalesced input");
+}
+
+Tensor sparse_as_it_was(const Tensor& x, bool records) { return records ? clone(x) : x; }
+
+const Tensor& sparse_assign_(const Tensor& x, const Tensor& result) {
+  check_inplace(x, should_record(x, result));
   check_result_dtype(x, result);
-  const Tensor converted = to(result, x.dtype(), false);
-  if (!is_compressed(x.layout()) || !sparse_ops::write_values(x, converted)) replace_parts(x, converted);
+  replace_by_result(x, to(result, x.dtype(), false));
   return x;
 }
 
@@ -239,7 +226,8 @@ Tensor sparse_map_values(const char* op, const Tensor& given, FunctionRef<Tensor
 }
 
 const Tensor& sparse_map_values_(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor&)> f) {
-  return sparse_assign_(op, x, sparse_map_values(op, x, f));
+  sparse_check_coalesced(str_cat({op, "_"}), x);
+  return sparse_assign_(x, sparse_map_values(op, sparse_as_it_was(x, should_record(x)), f));
 }
 
 Tensor sparse_neg(const Tensor& x) {
@@ -264,9 +252,6 @@ Tensor sparse_add(const Tensor& a, const Tensor& b, Scalar alpha) {
       out = clone(to(a, result_type(a, b)), MemoryFormat::Contiguous);
       add_into(out, b, alpha);
     } else {
-      parts_of("add", a);
-      parts_of("add", b);
-      check_same_division("add", a, b);
       out = merged(a, b, alpha);
     }
   }
@@ -280,7 +265,7 @@ Tensor sparse_add(const Tensor& a, const Tensor& b, Scalar alpha) {
 
 const Tensor& sparse_add_(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
   check_defined(op, a, "self");
-  if (is_sparse(a.layout())) return sparse_assign_(op, a, add(a, b, alpha));
+  if (is_sparse(a.layout())) return sparse_assign_(a, add(sparse_as_it_was(a, should_record(a, b)), b, alpha));
   check_strided(op, a);
   if (is_compressed(b.layout())) return copy_(a, compressed_add(a, b, alpha));
   check_dense_sum(a, b);
@@ -307,6 +292,9 @@ Tensor sparse_mul(const Tensor& a, const Tensor& b) {
   check_defined("mul", a, "self");
   check_defined("mul", b, "other");
   if (has_compressed(a, b)) return compressed_mul(a, b);
+  // A COO tensor without dimensions is a number to one that has some.
+  if (is_coo_number(b) && is_sparse(a.layout()) && a.dim() > 0) return mul(a, to_dense(b));
+  if (is_coo_number(a) && is_sparse(b.layout()) && b.dim() > 0) return mul(b, to_dense(a));
   if (is_number(b)) return by_number("mul", a, [&](const Tensor& v) { return mul(v, b); });
   if (is_number(a)) return by_number("mul", b, [&](const Tensor& v) { return mul(v, a); });
   if (!is_sparse(a.layout())) {
@@ -320,17 +308,19 @@ Tensor sparse_mul(const Tensor& a, const Tensor& b) {
   parts_of("mul", a);
   parts_of("mul", b);
   const DimVector sizes = broadcast_sizes(a.sizes(), b.sizes());
-  const Tensor x = expanded("mul", a, sizes), y = expanded("mul", b, sizes);
+  const Tensor x = _sparse_broadcast_to(a, sizes), y = _sparse_broadcast_to(b, sizes);
   check_same_division("mul", x, y);
   return intersection(x, y);
 }
 
-const Tensor& sparse_mul_(const Tensor& a, Scalar b) { return sparse_assign_("mul_", a, mul(a, b)); }
+const Tensor& sparse_mul_(const Tensor& a, Scalar b) {
+  return sparse_assign_(a, mul(sparse_as_it_was(a, should_record(a)), b));
+}
 const Tensor& sparse_mul_(const Tensor& a, const Tensor& b) {
-  const Tensor product = mul(a, b);
+  const Tensor product = mul(sparse_as_it_was(a, is_sparse(a.layout()) && should_record(a, b)), b);
   TERCEL_CHECK(product.sizes() == a.sizes(), RuntimeError, "mul_: output with shape ", a.sizes(),
                " doesn't match the broadcast shape ", product.sizes());
-  return is_sparse(a.layout()) ? sparse_assign_("mul_", a, product) : copy_(a, to_dense(product));
+  return is_sparse(a.layout()) ? sparse_assign_(a, product) : copy_(a, to_dense(product));
 }
 
 Tensor sparse_div(const Tensor& a, Scalar b) {
@@ -346,15 +336,17 @@ Tensor sparse_div(const Tensor& a, Scalar b) {
 Tensor sparse_div(const Tensor& a, const Tensor& b) {
   check_defined("div", a, "self");
   check_defined("div", b, "other");
-  if (!is_number(b)) refuse_divisor(b);
+  if (!is_number(b)) sparse_refuse_divisor("division", b);
   if (is_compressed(a.layout())) return with_values(a, div(compressed_values(a), b));
   return by_number("div", a, [&](const Tensor& v) { return div(v, b); });
 }
 
-const Tensor& sparse_div_(const Tensor& a, Scalar b) { return sparse_assign_("div_", a, div(a, b)); }
+const Tensor& sparse_div_(const Tensor& a, Scalar b) {
+  return sparse_assign_(a, div(sparse_as_it_was(a, should_record(a)), b));
+}
 const Tensor& sparse_div_(const Tensor& a, const Tensor& b) {
-  if (!is_number(b)) refuse_divisor(b);
-  return sparse_assign_("div_", a, div(a, b));
+  if (!is_number(b)) sparse_refuse_divisor("division", b);
+  return sparse_assign_(a, div(sparse_as_it_was(a, should_record(a, b)), b));
 }
 
 bool sparse_equal(const Tensor& a, const Tensor& b) {

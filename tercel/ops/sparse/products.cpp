@@ -135,11 +135,9 @@ Tensor sparse_mv(const Tensor& a, const Tensor& b) {
   check_defined("mv", a, "self");
   check_defined("mv", b, "vec");
   if (is_compressed(a.layout())) return compressed_mv(a, b);
-  check_strided("mv", b, "vec");
   TERCEL_CHECK(a.dim() == 2 && b.dim() == 1, RuntimeError,
-               "mv: two tensor dim should be 2 and 1, but got SparseTensor "
-               "Dim: ",
-               a.dim(), "Tensor Dim: ", b.dim());
+               "mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: ", a.dim(), "Tensor Dim: ", b.dim());
+  if (is_sparse(a.layout())) check_strided("mv", b, "vec");
   TERCEL_CHECK(a.size(1) == b.size(0), RuntimeError, "mv: expected self.size(-1) == vec.size(-1)");
   return squeeze(mm(a, unsqueeze(b, 1)), 1);
 }

@@ -25,12 +25,12 @@ namespace {
 
 using Dims = std::bitset<128>;
 
-Dims dims_of(const Tensor& x, IntSpan dims) {
+Dims dims_of(const char* op, const Tensor& x, IntSpan dims) {
   Dims summed;
   if (dims.empty()) return summed.set();
   for (const int64_t dim : dims) {
     const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-    TERCEL_CHECK(!summed[d], RuntimeError, "sum: dim ", d, " appears multiple times in the list of dims");
+    TERCEL_CHECK(!summed[d], RuntimeError, op, ": dim ", d, " appears multiple times in the list of dims");
     summed.set(d);
   }
   return summed;
@@ -76,13 +76,13 @@ Tensor sum_of(const Tensor& given, const Dims& summed, ScalarType dtype) {
 
 Tensor sparse::sum(const Tensor& input, IntSpan dim, ScalarType dtype) {
   parts_of("sparse.sum", input);
-  return sum_of(input, dims_of(input, dim), dtype);
+  return sum_of(input, dims_of("sum", input, dim), dtype);
 }
 
 Tensor sparse_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
   if (is_compressed(x.layout())) return compressed_sum(x, dims, keepdim, dtype);
   parts_of("sum", x);
-  const Dims summed = dims_of(x, dims);
+  const Dims summed = dims_of("sum", x, dims);
   Tensor out;
   {
     const NoRecordGuard no_record;
@@ -113,6 +113,16 @@ Tensor sparse_norm(const Tensor& x, double p) {
   if (is_compressed(x.layout())) return norm(compressed_values(x), p);
   parts_of("norm", x);
   return norm(values(coalesce(x)), p);
+}
+
+Tensor sparse_norm(const Tensor& x, double p, IntSpan dims, bool keepdim) {
+  TERCEL_CHECK(!keepdim, RuntimeError, "norm_sparse currently does not support keepdim=True");
+  const Dims summed = dims_of("norm", x, dims);
+  for (size_t d = 0; d < x.sizes().size(); ++d)
+    TERCEL_CHECK(summed[d], RuntimeError,
+                 "norm_sparse currently only supports full reductions, so 'dim' must either be ",
+                 "empty or contain all dimensions of the input");
+  return norm(x, p);
 }
 
 }  // namespace tercel

@@ -7,6 +7,8 @@
 // record the gradient: coalesce(), values() and the constructor are recorded ops.
 #pragma once
 
+#include <string_view>
+
 #include "tercel/core/tensor.h"
 #include "tercel/util/function_ref.h"
 
@@ -28,13 +30,21 @@ Tensor sparse_clone(const Tensor& x);
 Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy);
 const Tensor& sparse_copy_(const Tensor& x, const Tensor& source);
 const Tensor& sparse_zero_(const Tensor& x);
-/** Of a CSR matrix: more rows are empty, those behind the last one go with their entries. */
+/**
+ * Of CSR matrices: more rows are empty, those behind the last one go with their entries. Of a batch, which must not get
+ * larger, the first ones stay.
+ */
 const Tensor& sparse_resize_(const Tensor& x, IntSpan sizes);
 Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options, MemoryFormat format);
 /** Replaces what a sparse `out` holds by a result of the same layout; Note [Out variants]. */
 const Tensor& sparse_put_out(const char* op, const Tensor& out, const Tensor& result);
-/** x = result, which has x's sizes and layout. RuntimeError if its dtype cannot be cast to x's. */
-const Tensor& sparse_assign_(const char* op, const Tensor& x, const Tensor& result);
+/** RuntimeError, of an in-place function of elements: as in PyTorch it needs a coalesced tensor. */
+void sparse_check_coalesced(std::string_view op, const Tensor& x);
+/** x as an operand of an op whose result replaces it: a copy if the op is recorded, for backward needs the old parts.
+ */
+Tensor sparse_as_it_was(const Tensor& x, bool records);
+/** x = result, which has x's layout, recorded. RuntimeError if its dtype cannot be cast to x's. */
+const Tensor& sparse_assign_(const Tensor& x, const Tensor& result);
 
 // elementwise
 /** f applied to the values; NotImplementedError unless f(0) is 0. */
@@ -58,13 +68,21 @@ bool sparse_allclose(const Tensor& a, const Tensor& b, double rtol, double atol,
 Tensor sparse_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype);
 Tensor sparse_any(const Tensor& x);
 Tensor sparse_norm(const Tensor& x, double p);
+/** The same; RuntimeError unless the norm is that of all dimensions. */
+Tensor sparse_norm(const Tensor& x, double p, IntSpan dims, bool keepdim);
+
+/** RuntimeError: `op`, "division" or "floor division", of sparse tensors takes numbers only. */
+[[noreturn]] void sparse_refuse_divisor(const char* op, const Tensor& divisor);
 
 // views, which are copies here
+/** RuntimeError. */
+[[noreturn]] void sparse_refuse_expand(const Tensor& x);
 Tensor sparse_transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 Tensor sparse_permute(const Tensor& x, IntSpan dims);
 Tensor sparse_unsqueeze(const Tensor& x, int64_t dim);
 Tensor sparse_squeeze(const Tensor& x, IntSpan dims);
 Tensor sparse_select(const Tensor& x, int64_t dim, int64_t index);
+/** Of a part that is inside: dim and start are not negative. */
 Tensor sparse_narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 Tensor sparse_index_select(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor sparse_cat(Span<Tensor> tensors, int64_t dim);

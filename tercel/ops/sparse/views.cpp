@@ -22,13 +22,12 @@
 
 namespace tercel {
 
-using sparse_ops::check_unrecorded;
 using sparse_ops::coo_of_values;
 using sparse_ops::for_values;
 using sparse_ops::make_coo;
 using sparse_ops::parts_of;
 using sparse_ops::recorded_values;
-using sparse_ops::replace_parts;
+using sparse_ops::replace_by_result;
 
 namespace {
 
@@ -115,8 +114,7 @@ Tensor sparse_transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 
 const Tensor& sparse_transpose_(const char* op, const Tensor& x, int64_t dim0, int64_t dim1) {
   parts_of(op, x);
-  check_unrecorded(op, x, should_record(x));
-  replace_parts(x, transpose(x, dim0, dim1));
+  replace_by_result(x, transpose(sparse_as_it_was(x, should_record(x)), dim0, dim1));
   return x;
 }
 
@@ -198,15 +196,7 @@ Tensor sparse_select(const Tensor& given, int64_t dim, int64_t index) {
 
 Tensor sparse_narrow(const Tensor& given, int64_t dim, int64_t start, int64_t length) {
   parts_of("narrow", given);
-  TERCEL_CHECK(given.dim() > 0, RuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
-  const auto d = static_cast<size_t>(wrap_dim(dim, given.dim()));
-  const int64_t size = given.sizes()[d];
-  TERCEL_CHECK(length >= 0, RuntimeError, "narrow(): length must be non-negative.");
-  TERCEL_CHECK(start >= -size && start <= size, IndexError, "start out of range (expected to be in range of [", -size,
-               ", ", size, "], but got ", start, ")");
-  if (start < 0) start += size;
-  TERCEL_CHECK(start <= size - length, RuntimeError, "start (", start, ") + length (", length,
-               ") exceeds dimension size (", size, ").");
+  const auto d = static_cast<size_t>(dim);
   const Tensor x = for_values(given);
   const SparseData& parts = parts_of("narrow", x);
   DimVector sizes(x.sizes());

@@ -3,6 +3,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/alignment.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/sparse_ops_impl.h"
 
 namespace tercel {
@@ -66,7 +67,9 @@ const Tensor& resize_(const Tensor& x, IntSpan sizes) {
 }
 
 const Tensor& resize_as_(const Tensor& x, const Tensor& other) {
-  check_strided("resize_as_", other, "the_template");
+  check_defined("resize_as_", x, "self");
+  if (x.layout() == Layout::SparseCoo && has_sparse(other)) return resize_as_sparse_(x, other);
+  if (!has_sparse(other)) check_strided("resize_as_", other, "the_template");
   return resize_(x, other.sizes());
 }
 const Tensor& resize_as_(const Tensor& x, const Tensor& other, MemoryFormat format) {

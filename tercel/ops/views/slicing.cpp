@@ -54,9 +54,7 @@ std::vector<Tensor> gradients_of_views(const BackwardCall& call, SizesOf sizes_o
 }  // namespace
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  if (has_sparse(x)) [[unlikely]]
-    return sparse_narrow(x, dim, start, length);
-  check_strided("narrow", x);
+  if (!has_sparse(x)) check_strided("narrow", x);
   TERCEL_CHECK(x.dim() > 0, RuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
   const int64_t size = x.sizes()[d];
@@ -66,6 +64,8 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   if (start < 0) start += size;
   TERCEL_CHECK(start <= size - length, RuntimeError, "start (", start, ") + length (", length,
                ") exceeds dimension size (", size, ").");
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_narrow(x, static_cast<int64_t>(d), start, length);
   return strided_part("SliceBackward0", x, d, start, length, 1);
 }
 

@@ -25,6 +25,14 @@ Tensor diagonal_copy(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2
 }
 Tensor expand_copy(const Tensor& x, IntSpan sizes) { return copied(expand(x, sizes)); }
 Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+  if (x.layout() == Layout::SparseCoo) [[unlikely]] {
+    // As in PyTorch, whose errors are others than those of narrow().
+    TERCEL_CHECK(dim >= -x.dim() && dim < x.dim(), RuntimeError, "Dimension ", dim,
+                 " out of range. Expecting 0 <= dim < ", x.dim(), ".");
+    const int64_t size = x.sizes()[static_cast<size_t>(wrap_dim(dim, x.dim()))];
+    TERCEL_CHECK(start >= 0 && length >= 0 && start <= size - length, RuntimeError,
+                 "Invalid range to narrow. range(start, start+length) must be a subset of range(0, ", size, ").");
+  }
   return copied(narrow(x, dim, start, length));
 }
 Tensor permute_copy(const Tensor& x, IntSpan dims) { return copied(permute(x, dims)); }

@@ -281,6 +281,8 @@ std::vector<Tensor> atleast_3d(Span<Tensor> tensors) {
 // ---- repeated dimensions
 
 Tensor expand(const Tensor& x, IntSpan sizes) {
+  if (has_sparse(x)) [[unlikely]]
+    sparse_refuse_expand(x);
   check_strided("expand", x);
   const size_t old = x.sizes().size();
   TERCEL_CHECK(sizes.size() >= old, RuntimeError, "the number of sizes provided (", sizes.size(),
@@ -311,7 +313,7 @@ Tensor expand(const Tensor& x, IntSpan sizes) {
 }
 
 Tensor expand_as(const Tensor& x, const Tensor& other) {
-  check_strided("expand_as", other, "other");
+  if (!has_sparse(other)) check_strided("expand_as", other, "other");
   return expand(x, other.sizes());
 }
 Tensor broadcast_to(const Tensor& x, IntSpan size) { return expand(x, size); }

@@ -53,11 +53,11 @@ inline Tensor squeeze(const Tensor& x, std::initializer_list<int64_t> dims) { re
 /** Inserts a dimension of size 1 before `dim` (-1: at the end). */
 TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor unsqueeze(const Tensor& x, int64_t dim);
 
-/** Expands dimensions of size 1, and new leading ones, with stride 0; -1 keeps a size. */
-TERCEL_OP_API(method) Tensor expand(const Tensor& x, IntSpan sizes);
-TERCEL_OP_API(method, python_method, cheap) Tensor expand_as(const Tensor& x, const Tensor& other);
+/** Expands dimensions of size 1, and new leading ones, with stride 0; -1 keeps a size. RuntimeError for a sparse x. */
+TERCEL_OP_API(method, layout_sparse) Tensor expand(const Tensor& x, IntSpan sizes);
+TERCEL_OP_API(method, python_method, cheap, layout_sparse) Tensor expand_as(const Tensor& x, const Tensor& other);
 /** Alias of expand(). */
-TERCEL_OP_API(method, python, cheap) Tensor broadcast_to(const Tensor& x, IntSpan size);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor broadcast_to(const Tensor& x, IntSpan size);
 /** Expands all tensors to their common broadcast sizes; RuntimeError if there are none. */
 TERCEL_OP_API(python_hidden, cheap) std::vector<Tensor> broadcast_tensors(Span<Tensor> tensors);
 /** The common broadcast sizes of the given shapes; RuntimeError if there are none. */

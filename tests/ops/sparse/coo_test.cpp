@@ -298,11 +298,48 @@ TEST(SparseCooGradient, OfALeafIsItsOwn) {
   EXPECT_EQ(dense_values(leaf.grad()), (V{2, 0, 4, 0, 6, 0}));
 }
 
-TEST(SparseCooGradient, InPlaceChangesAreNotRecorded) {
-  const Tensor leaf = matrix().requires_grad_();
-  const Tensor x = mul(leaf, 1);
-  TERCEL_EXPECT_THROW(mul_(x, 2), NotImplementedError, "in-place changes of a sparse tensor are not recorded");
-  TERCEL_EXPECT_THROW(zero_(leaf), RuntimeError, "a leaf Variable that requires grad");
+TEST(SparseCooGradient, InPlaceChangesAreRecorded) {
+  const Tensor dense = to_dense(matrix());
+  const auto gradient = [&](auto change) {
+    const Tensor leaf = coalesce(matrix()).requires_grad_();
+    const Tensor x = mul(leaf, 0.5);
+    const Tensor same_object = x;
+    change(x);
+    EXPECT_TRUE(same_object.is_same(x) && x.requires_grad());
+    sum(to_dense(x)).backward();
+    return dense_values(leaf.grad());
+  };
+  EXPECT_EQ(gradient([](const Tensor& x) { mul_(mul_(x, 2), 3); }), (V{3, 0, 3, 0, 3, 0}));
+  EXPECT_EQ(gradient([](const Tensor& x) { neg_(x); }), (V{-.5, 0, -.5, 0, -.5, 0}));
+  EXPECT_EQ(gradient([](const Tensor& x) { div_(x, full({}, 4, kFloat64)); }), (V{.125, 0, .125, 0, .125, 0}));
+  EXPECT_EQ(gradient([&](const Tensor& x) { mul_(x, dense); }), (V{.5, 0, 1, 0, 1.5, 0}));
+  EXPECT_EQ(gradient([&](const Tensor& x) { square_(x); }), (V{.5, 0, 1, 0, 1.5, 0}));
+  EXPECT_EQ(gradient([&](const Tensor& x) { sqrt_(square_(x)); }), (V{.5, 0, .5, 0, .5, 0}));  // saves its result
+  EXPECT_EQ(gradient([&](const Tensor& x) { add_(x, matrix(), 3); }), (V{.5, 0, .5, 0, .5, 0}));
+  EXPECT_EQ(gradient([&](const Tensor& x) { transpose_(x, 0, 1); }), (V{.5, 0, .5, 0, .5, 0}));
+  EXPECT_EQ(gradient([&](const Tensor& x) { zero_(x); }), (V{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(gradient([&](const Tensor& x) { copy_(x, matrix()); }), (V{0, 0, 0, 0, 0, 0}));
+  TERCEL_EXPECT_THROW(zero_(matrix().requires_grad_()), RuntimeError, "a leaf Variable that requires grad");
+}
+
+TEST(SparseCoo, InPlaceFunctionsOfUncoalescedTensors) {
+  const Tensor x = uncoalesced();
+  TERCEL_EXPECT_THROW(abs_(x), RuntimeError, "abs_ requires coalesced input");
+  neg_(mul_(x, 2));
+  EXPECT_FALSE(is_coalesced(x));
+  EXPECT_EQ(dense_values(x), (V{-6, -18, 0}));
+}
+
+TEST(SparseCooGradient, OfTheOtherOperandOfAnInPlaceChange) {
+  const auto gradient = [](auto change) {
+    const Tensor leaf = mul(matrix(), 2).requires_grad_(), x = matrix();
+    change(x, leaf);
+    sum(to_dense(x)).backward();
+    return dense_values(leaf.grad());
+  };
+  EXPECT_EQ(gradient([](const Tensor& x, const Tensor& y) { copy_(x, y); }), (V{1, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(gradient([](const Tensor& x, const Tensor& y) { add_(x, y, 3); }), (V{3, 0, 3, 0, 3, 0}));
+  EXPECT_EQ(gradient([](const Tensor& x, const Tensor& y) { mul_(x, y); }), (V{1, 0, 2, 0, 3, 0}));
 }
 
 TEST(SparseCooGradient, SavedTensorsKnowOfChanges) {
