@@ -128,7 +128,7 @@ Span<Entry> factories_ops() {
             const TensorOptions options = o.resolve(x);
             TERCEL_CHECK(!f || options.layout == Layout::Strided, RuntimeError,
                          "memory format option is only supported by strided tensors");
-            if (x.layout() == options.layout || (is_compressed(x.layout()) && is_compressed(options.layout)))
+            if (x.layout() == options.layout || (is_compressed(x.layout()) && is_sparse(options.layout)))
               return zeros_like(x, options, f.value_or(MemoryFormat::Preserve));
             // Of another sparse layout: without entries.
             const Tensor sparse = empty_sparse(x.sizes(), options, x);

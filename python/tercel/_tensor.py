@@ -364,7 +364,7 @@ class _LegacyType:
         return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
     def __instancecheck__(self, other):
-        return isinstance(other, Tensor) and other.dtype is self.dtype and other.is_sparse == self.is_sparse
+        return isinstance(other, Tensor) and other.dtype is self.dtype and other.layout is self.layout
 
     def __mro_entries__(self, bases):
         raise TypeError(f"type 'tercel.{self.__name__}' is not an acceptable base type")

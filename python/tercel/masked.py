@@ -94,9 +94,11 @@ def _selected_coo(op, input, mask):
 def _grouped(op, values, group, count):
     """The reduction of the rows of `values` that have the same number in `group` [rows], for `count` numbers."""
     sizes = (count, *values.shape[1:])
+    # 16-bit floats are rounded once, not after each element.
+    wide = values.float() if values.dtype in (tercel.float16, tercel.bfloat16) else values
     if op == "sum":
-        return values.new_zeros(sizes).index_add(0, group, values)
-    return values.new_empty(sizes).index_reduce(0, group, values, op, include_self=False)
+        return wide.new_zeros(sizes).index_add(0, group, wide).to(values.dtype)
+    return wide.new_empty(sizes).index_reduce(0, group, wide, op, include_self=False).to(values.dtype)
 
 
 def _reduced_coo(op, input, dim, keepdim, mask):

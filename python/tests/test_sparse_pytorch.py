@@ -48,6 +48,13 @@ def test_order_of_what_is_broadcast():
     assert not tc._sparse_broadcast_to(uncoalesced(), (2, 2, 3)).is_coalesced()
 
 
+def test_order_of_what_is_permuted():
+    x = tc.ones(2, 2, 2, 2).to_sparse(3)
+    for dims, keeps in [((0, 1, 2, 3), True), ((-4, -3, -2, -1), True), ((0, 2, 1, 3), False), ((1, 0, 2, 3), False)]:
+        assert x.permute(dims).is_coalesced() is keeps
+        check_order(x.permute(dims))
+
+
 def test_what_does_not_broadcast():
     for size, message in [((2,), "the requested broadcast shape has fewer dimensions than the input"),
                           ((2, 4), "The input's length 3 at dimension 1 does not broadcast over the requested shape of length 4"),
@@ -162,6 +169,8 @@ def test_new_tensors_like_one():
         offsets, plain = ((made.crow_indices(), made.col_indices()) if layout in (tc.sparse_csr, tc.sparse_bsr) else
                           (made.ccol_indices(), made.row_indices()))
         assert (offsets.shape, plain.shape, made.values().shape) == parts and not made.to_dense().any()
+    made = tc.zeros_like(tc.ones(2, 4, 6, 5).to_sparse_csr(1), layout=tc.sparse_coo)
+    assert made.sparse_dim() == 3 and made.dense_dim() == 1 and made._nnz() == 0
     for x, layout, message in [(csr, tc.sparse_bsr, "blocksize needs to be a tuple of size 2, but got 0"),
                                (bsr, tc.sparse_csr, "blocksize cannot be specified for non-block layout SparseCsr")]:
         with pytest.raises(RuntimeError, match=message):
@@ -200,6 +209,9 @@ def test_products_with_a_number():
             assert got.sparse_dim() == x.sparse_dim() and got.dtype is tc.float32
             assert tc.equal(got.to_dense(), 3 * x.to_dense())
     assert (matrix().double() * number).dtype is tc.float64
+    three = tc.sparse_coo_tensor(tc.zeros(0, 3, dtype=tc.int64), tc.tensor([1, 2, 4]), ())
+    for got in (number * three, three * number):  # entries of the one that has more
+        assert got._values().tolist() == [3, 6, 12] and got.dtype is tc.float32
     leaf = number.detach().requires_grad_()
     (matrix() * leaf).to_dense().sum().backward()
     assert leaf.grad.to_dense().item() == 6
@@ -247,6 +259,26 @@ def test_in_place_changes_are_recorded():
         product.to_dense().sum().backward()
 
 
+@pytest.mark.parametrize("layout", [tc.sparse_csr, tc.sparse_csc, tc.sparse_bsr])
+def test_in_place_changes_of_compressed_tensors_are_recorded(layout):
+    def leaf():
+        x = matrix().to_dense().to_sparse(layout=layout, blocksize=(1, 1) if layout is tc.sparse_bsr else None)
+        return x.requires_grad_()
+
+    for change, slopes in [(lambda z: z.mul_(3).neg_(), [-3, 0, -3, 0, -3, 0]), (lambda z: z.square_(), [2, 0, 4, 0, 6, 0]),
+                           (lambda z: z.div_(2), [.5, 0, .5, 0, .5, 0]), (lambda z: z.zero_(), [0] * 6),
+                           (lambda z: z.copy_(leaf().detach()), [0] * 6)]:
+        x = leaf()
+        z = x * 1
+        assert change(z) is z and z.requires_grad
+        z.to_dense().sum().backward()
+        assert x.grad.layout is layout and x.grad.to_dense().flatten().tolist() == slopes
+    x, z = leaf(), leaf().detach()
+    z.copy_(x)
+    (z * 2).to_dense().sum().backward()
+    assert x.grad.to_dense().flatten().tolist() == [2, 0, 2, 0, 2, 0]
+
+
 def test_what_was_replaced_has_no_gradient():
     x, y = matrix().requires_grad_(), matrix().requires_grad_()
     z = x * 1
@@ -291,6 +323,7 @@ def test_constructors_of_older_programs():
             with pytest.raises(TypeError, match=r"tercel.sparse.FloatTensor\("):
                 tc.sparse.FloatTensor(*arguments)
     assert isinstance(x, tc.sparse.FloatTensor) and not isinstance(x, (tc.FloatTensor, tc.sparse.DoubleTensor))
+    assert not isinstance(x.to_sparse_csr(), (tc.FloatTensor, tc.sparse.FloatTensor))
     assert isinstance(values, tc.FloatTensor) and not isinstance(values, tc.sparse.FloatTensor)
     assert x.type() == f"tercel.{tc.sparse.FloatTensor.__name__}" and x.type(tc.sparse.DoubleTensor).dtype is tc.float64
     kinds = [name for name in tc.sparse.__all__ if name.endswith("Tensor")]
@@ -330,6 +363,8 @@ def test_masked_reductions_of_what_has_entries():
     for m in (mask, mask.to_sparse()):
         got = tc.masked.amax(x, 1, mask=m)
         assert got._nnz() == 1 and got.to_dense().tolist() == [3, 0]
+    many = tc.full((1000,), 1.0, dtype=tc.bfloat16).to_sparse()
+    assert tc.masked.sum(many, mask=tc.ones(1000, dtype=tc.bool)).to_dense().item() == 1000
     empty = tc.masked.prod(tc.sparse_coo_tensor((2, 3)), mask=tc.zeros(2, 3, dtype=tc.bool))
     assert empty.to_dense().item() == 1
     number = tc.tensor(3.0).to_sparse()

@@ -14,8 +14,9 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& resu
 template <class F>
 const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
   if (has_sparse(x)) [[unlikely]] {
+    const Tensor result = f(sparse_as_it_was(x, should_record(x)));  // refuses what is not implemented
     sparse_check_coalesced(op, x);
-    return sparse_assign_(x, f(sparse_as_it_was(x, should_record(x))));
+    return sparse_assign_(x, result);
   }
   check_strided(op, x);
   // Backward needs the overwritten value.

@@ -165,9 +165,11 @@ Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options,
   }
   TERCEL_CHECK(format == MemoryFormat::Preserve, RuntimeError,
                "memory format option is only supported by strided tensors");
-  if (is_compressed(x.layout()) && is_compressed(options.layout) && options.layout != x.layout() &&
-      std::string_view(op) == "zeros_like")
+  if (is_compressed(x.layout()) && options.layout != x.layout() && std::string_view(op) == "zeros_like") {
+    if (options.layout == Layout::SparseCoo)
+      return empty_coo(x.sizes(), options.dtype, options.device, sparse_ops::batch_dims(x) + 2);
     return compressed_zeros(x, options);
+  }
   TERCEL_CHECK(options.layout == x.layout() || !is_compressed(x.layout()) || !is_compressed(options.layout),
                RuntimeError, "empty_like with different sparse layout is not supported (self is ",
                layout_word(x.layout()), " but you requested ", layout_word(options.layout), ")");

@@ -178,6 +178,11 @@ Tensor by_number(const char* op, const Tensor& given, FunctionRef<Tensor(const T
   return coo_of_values(parts.indices, f(recorded_values(x)), x.sizes(), parts.coalesced);
 }
 
+/** x's entries times a COO tensor without dimensions. */
+Tensor times_number(const Tensor& x, const Tensor& number) {
+  return mul(x.dim() > 0 ? x : to(x, result_type(x, number)), to_dense(number));
+}
+
 /** A compressed tensor as COO, others as they are. */
 Tensor as_coo(const Tensor& x) { return is_compressed(x.layout()) ? compressed_to_coo(x) : x; }
 
@@ -226,8 +231,9 @@ Tensor sparse_map_values(const char* op, const Tensor& given, FunctionRef<Tensor
 }
 
 const Tensor& sparse_map_values_(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor&)> f) {
+  const Tensor result = sparse_map_values(op, sparse_as_it_was(x, should_record(x)), f);
   sparse_check_coalesced(str_cat({op, "_"}), x);
-  return sparse_assign_(x, sparse_map_values(op, sparse_as_it_was(x, should_record(x)), f));
+  return sparse_assign_(x, result);
 }
 
 Tensor sparse_neg(const Tensor& x) {
@@ -292,9 +298,9 @@ Tensor sparse_mul(const Tensor& a, const Tensor& b) {
   check_defined("mul", a, "self");
   check_defined("mul", b, "other");
   if (has_compressed(a, b)) return compressed_mul(a, b);
-  // A COO tensor without dimensions is a number to one that has some.
-  if (is_coo_number(b) && is_sparse(a.layout()) && a.dim() > 0) return mul(a, to_dense(b));
-  if (is_coo_number(a) && is_sparse(b.layout()) && b.dim() > 0) return mul(b, to_dense(a));
+  // A COO tensor without dimensions is a number to another one; of two, that with fewer entries.
+  if (is_coo_number(b) && is_sparse(a.layout()) && (a.dim() > 0 || _nnz(b) <= _nnz(a))) return times_number(a, b);
+  if (is_coo_number(a) && is_sparse(b.layout())) return times_number(b, a);
   if (is_number(b)) return by_number("mul", a, [&](const Tensor& v) { return mul(v, b); });
   if (is_number(a)) return by_number("mul", b, [&](const Tensor& v) { return mul(v, a); });
   if (!is_sparse(a.layout())) {

@@ -14,7 +14,7 @@ namespace tercel {
  */
 TERCEL_OP_API(method) const Tensor& resize_(const Tensor& x, IntSpan sizes);
 TERCEL_OP_API(method) const Tensor& resize_(const Tensor& x, IntSpan sizes, MemoryFormat format);
-/** Resizes to the sizes of another tensor; Preserve also uses the format that it suggests. */
+/** Resizes to the sizes of another tensor; Preserve also uses the format that it suggests. COO: resize_as_sparse_(). */
 TERCEL_OP_API(method, layout_sparse) const Tensor& resize_as_(const Tensor& x, const Tensor& other);
 TERCEL_OP_API(method) const Tensor& resize_as_(const Tensor& x, const Tensor& other, MemoryFormat format);
 
