@@ -147,7 +147,7 @@ def _reduced_csr(op, input, dim, keepdim, mask):
     sizes = [1 if d in dims else n for d, n in enumerate(x.shape)]
     group = rows * (0 not in dims) * sizes[1] + columns * (1 not in dims)
     entries = tercel.bincount(group, minlength=sizes[0] * sizes[1])
-    values = x.values().float() if x.dtype in (tercel.float16, tercel.bfloat16) else x.values()
+    values = x.values().float() if op == "mean" and x.dtype in (tercel.float16, tercel.bfloat16) else x.values()
     found = entries.nonzero().squeeze(1)
     reduced = _grouped("sum" if op == "mean" else op, values, group, sizes[0] * sizes[1])[found]
     if op == "mean":

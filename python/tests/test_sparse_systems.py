@@ -1,4 +1,4 @@
-"""Products and triangular systems of compressed matrices and batches: what PyTorch 2.15 computes and refuses."""
+"""Products, triangular systems and masked reductions of compressed matrices: what PyTorch 2.15 computes and refuses."""
 
 import pytest
 
@@ -171,3 +171,106 @@ def test_systems_check_changed_indices():
     b.crow_indices()[1] = 90
     with pytest.raises(IndexError):
         tc.triangular_solve(tc.ones(4, 1), b)
+
+
+# ---- masked reductions ----
+
+ELEMENTS = [[1.0, 0, 2], [0, 3, 0]]
+MASK = [[True, False, True], [False, True, True]]
+
+
+# The values of PyTorch 2.15 for dim None, 0 and 1, with keepdim.
+REDUCED = {
+    "sum": ([[6.0]], [[1.0, 3, 2]], [[3.0], [3]]),
+    "prod": ([[0.0]], [[1.0, 3, 0]], [[2.0], [0]]),
+    "amax": ([[3.0]], [[1.0, 3, 2]], [[2.0], [3]]),
+    "amin": ([[0.0]], [[1.0, 3, 0]], [[1.0], [0]]),
+    "mean": ([[1.5]], [[1.0, 3, 1]], [[1.5], [1.5]]),
+}
+
+
+@pytest.mark.parametrize("op", REDUCED)
+@pytest.mark.parametrize("dtype", [tc.float32, tc.float64, tc.bfloat16])
+@pytest.mark.parametrize("sparse_mask", [False, True])
+def test_masked_reductions(op, dtype, sparse_mask):
+    x, mask = tc.tensor(ELEMENTS, dtype=dtype).to_sparse_csr(), tc.tensor(MASK)
+    if sparse_mask:
+        mask = tc.sparse_csr_tensor([0, 2, 5], [0, 2, 0, 1, 2], [True, True, False, True, True], (2, 3))
+    for dim, want in zip((None, 0, 1), REDUCED[op]):
+        got = getattr(tc.masked, op)(x, dim, keepdim=True, mask=mask)
+        assert (got.layout, got.dtype) == (tc.sparse_csr, dtype)
+        assert got.to_dense().tolist() == want
+    assert getattr(tc.masked, op)(x, (0, 1), keepdim=True, mask=mask).to_dense().tolist() == REDUCED[op][0]
+    # A slice in which the mask selects nothing has no entry.
+    none = getattr(tc.masked, op)(x, 1, keepdim=True, mask=tc.tensor([[True] * 3, [False] * 3]))
+    assert none.shape == (2, 1) and none._nnz() == 1
+    with pytest.raises(RuntimeError, match="reduction operations on CSR tensors with keepdim=False is unsupported"):
+        getattr(tc.masked, op)(x, 1, mask=mask)
+    if op != "sum":
+        with pytest.raises(ValueError, match=f"masked {op} expects explicit mask for sparse_csr tensor input"):
+            getattr(tc.masked, op)(x, 1, keepdim=True)
+
+
+def test_sums_without_a_mask_and_sparse_masks_of_strided_tensors():
+    x = tc.tensor(ELEMENTS)
+    assert tc.masked.sum(x.to_sparse_csr(), 1, keepdim=True).to_dense().tolist() == [[3.0], [3.0]]
+    mask = tc.tensor(MASK)
+    assert tc.masked.amax(x, 1, mask=mask.to_sparse_csr()).tolist() == tc.masked.amax(x, 1, mask=mask).tolist()
+
+
+def test_output_masks():
+    x, mask = tc.tensor(ELEMENTS), tc.tensor([[True, False, True], [False, False, False]])
+    assert tc.masked._output_mask(tc.masked.sum, x, 1, mask=mask).tolist() == [True, False]
+    assert tc.masked._output_mask(tc.masked.norm, x, 2, dim=0, keepdim=True, mask=mask).tolist() == [[True, False, True]]
+    assert tc.masked._output_mask(tc.masked.softmax, x, 1, mask=mask).tolist() == mask.tolist()
+
+
+# ---- functions of indices, tensors like others ----
+
+def test_functions_of_indices():
+    offsets = tc._convert_indices_from_coo_to_csr(tc.tensor([0, 0, 2]), 4, out_int32=True)
+    assert (offsets.tolist(), offsets.dtype) == ([0, 2, 2, 3, 3], tc.int32)
+    assert tc._convert_indices_from_coo_to_csr(tc.tensor([], dtype=tc.int64), 2).tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match="Input is supposed to be a vector"):
+        tc._convert_indices_from_coo_to_csr(tc.zeros(2, 2, dtype=tc.int64), 4)
+    with pytest.raises(RuntimeError, match="expected rows below 2 but got 3"):
+        tc._convert_indices_from_coo_to_csr(tc.tensor([3]), 2)
+    tc._validate_compressed_sparse_indices(True, tc.tensor([0, 1]), tc.tensor([2]), 1, 3, 1)
+    tc._validate_compressed_sparse_indices(False, tc.tensor([[0, 1]]), tc.tensor([[2]]), 1, 3, 1)
+    with pytest.raises(RuntimeError, match="`0 <= col_indices < ncols` is not satisfied."):
+        tc._validate_compressed_sparse_indices(True, tc.tensor([0, 1]), tc.tensor([3]), 1, 3, 1)
+    with pytest.raises(RuntimeError, match="`ccol_indices.*== nnz` is not satisfied."):
+        tc._validate_compressed_sparse_indices(False, tc.tensor([0, 2]), tc.tensor([2]), 1, 3, 1)
+
+
+@pytest.mark.parametrize("layout", COMPRESSED)
+def test_filled_tensors_have_the_entries(layout):
+    x = in_layout(tc.tensor(TRIANGLE), layout)
+    for got, value in ((tc.ones_like(x), 1), (tc.full_like(x, 3), 3), (tc.full_like(x, 3, dtype=tc.int64), 3)):
+        assert got.layout is layout and got.values().tolist() == tc.full_like(x.values(), value).tolist()
+    assert tc.full_like(x, 3, dtype=tc.int64).dtype is tc.int64 and x.to_dense().tolist() == TRIANGLE
+    with pytest.raises(NotImplementedError, match="full_like: not implemented for layout sparse_coo"):
+        tc.full_like(x.to_sparse(), 1)
+
+
+def test_modules_of_devices():
+    assert tc.get_device_module("cpu") is tc.cpu and tc.get_device_module(tc.device("cuda", 0)) is tc.cuda
+    assert tc.get_device_module() is (tc.cuda if tc.cuda.is_available() else tc.cpu)
+    with pytest.raises(RuntimeError, match="Invalid value of device '0'"):
+        tc.get_device_module(0)
+
+
+# ---- recorded changes ----
+
+def test_recorded_changes_and_views():
+    w = tc.tensor(2.0, requires_grad=True)
+    x = tc.tensor(TRIANGLE).to_sparse_csr()
+    view = x.t()
+    with pytest.raises(NotImplementedError, match="In-place changes of a view of layout sparse_csc are not recorded"):
+        view.mul_(w)
+    x.mul_(w)
+    assert x.to_dense().tolist() == (2 * tc.tensor(TRIANGLE)).tolist()
+    with pytest.raises(NotImplementedError, match="is used after a recorded in-place change of its base"):
+        view @ tc.ones(4, 1)
+    (x.t() @ tc.ones(4, 1)).sum().backward()
+    assert w.grad.item() == tc.tensor(TRIANGLE).sum().item()
