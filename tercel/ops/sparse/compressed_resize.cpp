@@ -32,11 +32,10 @@ void check_new_sizes(const Tensor& x, IntSpan sizes) {
   for (const int64_t size : sizes)
     TERCEL_CHECK(size >= 0, RuntimeError, "resize_: expected sizes that are not negative but got ", sizes);
   const int64_t columns = sizes[sizes.size() - 1];
-  TERCEL_CHECK(
-      columns >= x.size(-1), RuntimeError,
-      "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original "
-      "number of columns is ",
-      x.size(-1), " while the requested new number of columns is ", columns, ".");
+  constexpr const char* kNarrower =
+      "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported.";
+  TERCEL_CHECK(columns >= x.size(-1), RuntimeError, kNarrower, " The original number of columns is ", x.size(-1),
+               " while the requested new number of columns is ", columns, ".");
   TERCEL_CHECK(!x.requires_grad() && !should_record(x), RuntimeError, "cannot resize variables that require grad");
   const int64_t before = numel_of(x.sizes().subspan(0, x.sizes().size() - 2)),
                 after = numel_of(sizes.subspan(0, sizes.size() - 2));
