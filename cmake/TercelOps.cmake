@@ -7,7 +7,8 @@ set(TERCEL_GENERATED ${PROJECT_BINARY_DIR}/generated)
 set(TERCEL_GENERATED_HEADERS
   ${TERCEL_GENERATED}/tercel/core/tensor_methods.h ${TERCEL_GENERATED}/tercel/ops/out_variants.h)
 set(TERCEL_GENERATED_LISTS
-  ${TERCEL_GENERATED}/python/src/autocast_ops.inc ${TERCEL_GENERATED}/python/src/layout_any_ops.inc)
+  ${TERCEL_GENERATED}/python/src/autocast_ops.inc ${TERCEL_GENERATED}/python/src/layout_any_ops.inc
+  ${TERCEL_GENERATED}/python/src/layout_sparse_ops.inc)
 set(TERCEL_GENERATED_OPS
   ${TERCEL_GENERATED}/tercel/ops/tensor_methods.cpp ${TERCEL_GENERATED}/tercel/ops/out_variants.cpp)
 

@@ -72,11 +72,15 @@ PyObject* size(const Tensor& x, std::optional<int64_t> dim) {
   return dim ? PyLong_FromLongLong(x.sizes()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
              : from_sizes(x.sizes());
 }
-PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
+/** RuntimeError "Sparse CSR tensors do not have strides" for a compressed layout. */
+void check_has(const char* what, const Tensor& x) {
   static constexpr const char* kWords[] = {"CSR", "CSC", "BSR", "BSC"};
   TERCEL_CHECK(!is_compressed(x.layout()), RuntimeError, "Sparse ",
-               kWords[static_cast<int>(x.layout()) - static_cast<int>(Layout::SparseCsr)],
-               " tensors do not have strides");
+               kWords[static_cast<int>(x.layout()) - static_cast<int>(Layout::SparseCsr)], " tensors do not have ",
+               what);
+}
+PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
+  check_has("strides", x);
   return dim ? PyLong_FromLongLong(x.strides()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
              : from_strides(x.strides());
 }
@@ -92,13 +96,6 @@ const char* format_word(MemoryFormat format) {
   return "";
 }
 
-void check_not_compressed(const Tensor& x) {
-  if (!is_compressed(x.layout())) return;
-  std::string word(to_string(x.layout()).substr(sizeof("sparse_") - 1));
-  for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
-  throw_error<RuntimeError>({"Sparse ", word, " tensors do not have is_contiguous"});
-}
-
 }  // namespace
 
 Span<Entry> copy_ops() {
@@ -112,7 +109,7 @@ Span<Entry> copy_ops() {
             const MemoryFormat wanted = f.value_or(MemoryFormat::Contiguous);
             TERCEL_CHECK(wanted != MemoryFormat::Preserve, RuntimeError,
                          "preserve memory format is unsupported by the contiguous operator");
-            check_not_compressed(x);
+            check_has("is_contiguous", x);
             TERCEL_CHECK(x.layout() == Layout::Strided, RuntimeError, "unsupported memory format option ",
                          format_word(wanted));
             return x.is_contiguous(wanted) ? x : clone(x, wanted);
@@ -228,7 +225,7 @@ Span<Entry> copy_ops() {
       entry(
           "is_contiguous(Tensor input, *, memory_format memory_format=None)",
           [](const Tensor& x, std::optional<MemoryFormat> f) {
-            check_not_compressed(x);
+            check_has("is_contiguous", x);
             if (x.layout() != Layout::Strided) return false;
             return x.is_contiguous(f.value_or(MemoryFormat::Contiguous));
           },

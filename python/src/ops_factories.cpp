@@ -138,10 +138,6 @@ Span<Entry> factories_ops() {
       entry(
           "ones_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            // As in PyTorch: ones at the entries.
-            if (is_compressed(x.layout()) && o.resolve(x).layout == x.layout()) {
-              return filled_like(x.detach(), o, f, [](const Tensor& out) { fill_(values(out), 1); });
-            }
             if (x.layout() == Layout::SparseCoo && o.resolve(x).layout == x.layout())
               refuse_layout("ones_like", x.layout());
             return ones_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve));
@@ -152,7 +148,7 @@ Span<Entry> factories_ops() {
           [](const Tensor& x, Scalar value, FactoryOptions o, std::optional<MemoryFormat> f) {
             return full_like(x, value, o.resolve(x), f.value_or(MemoryFormat::Preserve));
           },
-          kFunction),
+          kFunction | kCoo),
       entry(
           "new_empty(Tensor input, int[] size, *, " TERCEL_FACTORY_OPTIONS ")",
           [](const Tensor& x, const DimVector& size, FactoryOptions o) {

@@ -160,7 +160,7 @@ Span<Entry> sparse_ops() {
       entry(
           "resize_as_sparse_(Tensor input, Tensor the_template)",
           [](const Tensor& x, const Tensor& other) -> Tensor { return resize_as_sparse_(x, other); }, kBoth | kCoo,
-          "sparse_resize_() to the sizes and numbers of dimensions of another tensor."),
+          "The sizes and numbers of dimensions of another tensor; of a compressed one its indices too."),
       entry(
           "_sparse_broadcast_to(Tensor input, int[] size)",
           [](const Tensor& x, const DimVector& size) { return _sparse_broadcast_to(x, size); }, kFunction | kCoo,

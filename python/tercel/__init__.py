@@ -19,7 +19,8 @@ from tercel._linear_algebra import *  # noqa: F401,F403
 from tercel._lowrank import *  # noqa: F401,F403
 from tercel._nn_functions import *  # noqa: F401,F403
 from tercel._sparse import *  # noqa: F401,F403
-from tercel._sparse import (_convert_indices_from_csr_to_coo, _validate_sparse_compressed_tensor_args,  # noqa: F401
+from tercel._sparse import (_convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo,  # noqa: F401
+                            _validate_compressed_sparse_indices, _validate_sparse_compressed_tensor_args,
                             _validate_sparse_coo_tensor_args)
 from tercel.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 from tercel.settings import *  # noqa: F401,F403

@@ -216,6 +216,27 @@ def _validate_sparse_compressed_tensor_args(compressed_indices, plain_indices, v
     _C._sparse_compressed_tensor(compressed_indices, plain_indices, values, tuple(size), layout, True)
 
 
+def _validate_compressed_sparse_indices(is_crow, compressed_idx, plain_idx, cdim, dim, nnz):
+    """RuntimeError unless these are the indices of nnz entries of a CSR (is_crow) or CSC matrix, or of a batch of them.
+
+    cdim is the number of compressed rows or columns, dim the number of the others.
+    """
+    batch = tuple(plain_idx.shape[:-1])
+    _C._sparse_compressed_tensor(compressed_idx, plain_idx, _C.zeros((*batch, nnz)),
+                                 (*batch, cdim, dim) if is_crow else (*batch, dim, cdim),
+                                 _C.sparse_csr if is_crow else _C.sparse_csc, True)
+
+
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):  # noqa: A002
+    """The offsets [size + 1] of rows from the ascending rows [nnz] of a COO matrix's entries."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    ends = _C.bincount(input, minlength=size).cumsum(0)
+    if ends.numel() > size:
+        raise RuntimeError(f"_convert_indices_from_coo_to_csr: expected rows below {size} but got {ends.numel() - 1}")
+    return _C.cat([ends.new_zeros(1), ends]).to(_C.int32 if out_int32 else _C.int64)
+
+
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
     """The indices [2, nnz] of a CSR matrix's entries as those of a COO matrix, columns first if `transpose`."""
     counts = (crow_indices[1:] - crow_indices[:-1]).to(_C.int64)

@@ -78,7 +78,8 @@ def __deepcopy__(self, memo):
                            "at the moment.")
     if self.is_sparse or self.layout in _COMPRESSED:
         result = self.detach().clone().requires_grad_(self.requires_grad)
-        return _finish_copy(self, result if type(self) is Tensor else _C._make_subclass(type(self), result), memo)
+        return _finish_copy(self, result if type(self) is Tensor
+                            else _C._make_subclass(type(self), result, self.requires_grad), memo)
     # Tensors that share a storage still share one afterwards: the memo finds the storage's copy.
     result = _rebuild(type(self), deepcopy(self.untyped_storage(), memo), self.dtype, self.storage_offset(),
                       tuple(self.size()), self.stride(), self.requires_grad, {})

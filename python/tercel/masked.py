@@ -3,8 +3,8 @@
 A mask is a bool tensor that broadcasts to the input; without one every element counts. Masked-out elements are ignored.
 If no element is left, the result is that of an empty reduction: 0 for a sum, NaN for a mean.
 
-sum, prod, amax and amin also take a COO input, with a strided or COO mask. Their result is COO, with an entry for each
-slice in which the mask selects an element.
+sum, prod, amax and amin also take a COO input, with a strided or COO mask, and these and mean a CSR matrix, with
+keepdim=True. Their result has the layout of the input, with an entry for each slice in which the mask selects an element.
 """
 
 import builtins
@@ -46,7 +46,21 @@ def _input_mask(input, *, mask=None):
     if mask.dim() > input.dim():
         raise IndexError("masked operations: the mask has more dimensions than the input: "
                          f"{mask.dim()} and {input.dim()}")
+    if mask.layout is not tercel.strided:
+        mask = mask.to_dense()
     return mask.to(tercel.bool).broadcast_to(input.shape)
+
+
+_REDUCTIONS = ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std", "logsumexp")
+
+
+def _output_mask(op, input, *args, mask=None, keepdim=False, **options):
+    """Which elements of the result of a function of this module, called with these arguments, depend on an element."""
+    inside = _input_mask(input, mask=mask)
+    if op.__name__ not in _REDUCTIONS:
+        return inside
+    given = args[1:] if op.__name__ == "norm" else args
+    return inside.any(_dims(given[0] if given else options.get("dim"), input), keepdim=builtins.bool(keepdim))
 
 
 def _filled(op, input, mask, neutral=None):
@@ -111,6 +125,37 @@ def _reduced_coo(op, input, dim, keepdim, mask):
     return tercel.sparse_coo_tensor(indices, values, sizes, is_coalesced=True)
 
 
+def _csr_mask(input, mask):
+    """The mask of a CSR matrix as one, with entries where it selects an element."""
+    if mask.layout is tercel.strided:
+        return _input_mask(input, mask=mask).to_sparse_csr()
+    coo = tercel._sparse_broadcast_to(mask.to_sparse().to(tercel.bool), input.shape).coalesce()
+    selects = coo.values()
+    return tercel.sparse_coo_tensor(coo.indices()[:, selects], selects[selects], coo.shape, is_coalesced=True).to_sparse_csr()
+
+
+def _reduced_csr(op, input, dim, keepdim, mask):
+    """A reduction of a CSR matrix: CSR."""
+    if mask is None and op != "sum":
+        raise ValueError(f"masked {op} expects explicit mask for sparse_csr tensor input")
+    if not keepdim:
+        raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
+    if input.dim() != 2:
+        raise RuntimeError(f"masked {op}: expected a CSR matrix but got sizes {list(input.shape)}")
+    x, dims = input if mask is None else input.sparse_mask(_csr_mask(input, mask)), _dims(dim, input)
+    rows, columns = tercel._convert_indices_from_csr_to_coo(x.crow_indices(), x.col_indices())
+    sizes = [1 if d in dims else n for d, n in enumerate(x.shape)]
+    group = rows * (0 not in dims) * sizes[1] + columns * (1 not in dims)
+    entries = tercel.bincount(group, minlength=sizes[0] * sizes[1])
+    values = x.values().float() if op == "mean" and x.dtype in (tercel.float16, tercel.bfloat16) else x.values()
+    found = entries.nonzero().squeeze(1)
+    reduced = _grouped("sum" if op == "mean" else op, values, group, sizes[0] * sizes[1])[found]
+    if op == "mean":
+        reduced = reduced / entries[found]
+    indices = tercel.stack([found // sizes[1], found % sizes[1]])
+    return tercel.sparse_coo_tensor(indices, reduced.to(x.dtype), sizes, is_coalesced=True).to_sparse_csr()
+
+
 def _dims(dim, input):
     if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
         return tuple(range(input.dim()))
@@ -140,6 +185,8 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
     """The sum over dimensions (all if none are given); in int64 for integers."""
     if input.is_sparse:
         return _reduced_coo("sum", input.to(_summed_dtype(input, dtype)), dim, builtins.bool(keepdim), mask)
+    if input.layout is tercel.sparse_csr:
+        return _reduced_csr("sum", input.to(_summed_dtype(input, dtype)), dim, keepdim, mask)
     x = _filled("sum", input.to(_summed_dtype(input, dtype)), mask)
     dims = _dims(dim, input)
     return x.sum(dims, keepdim=builtins.bool(keepdim)) if input.dim() else x.clone()
@@ -149,6 +196,8 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product over dimensions (all if none are given); in int64 for integers."""
     if input.is_sparse:
         return _reduced_coo("prod", input.to(_summed_dtype(input, dtype)), dim, builtins.bool(keepdim), mask)
+    if input.layout is tercel.sparse_csr:
+        return _reduced_csr("prod", input.to(_summed_dtype(input, dtype)), dim, keepdim, mask)
     x = _filled("prod", input.to(_summed_dtype(input, dtype)), mask)
     for d in sorted(_dims(dim, input), reverse=True):
         x = x.prod(d, keepdim=builtins.bool(keepdim))
@@ -176,6 +225,8 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = _as(input, dtype)
     if x.is_sparse:
         return _reduced_coo("amax", x, dim, builtins.bool(keepdim), mask)
+    if x.layout is tercel.sparse_csr:
+        return _reduced_csr("amax", x, dim, keepdim, mask)
     return _filled("amax", x, mask).amax(_dims(dim, input), builtins.bool(keepdim))
 
 
@@ -184,6 +235,8 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = _as(input, dtype)
     if x.is_sparse:
         return _reduced_coo("amin", x, dim, builtins.bool(keepdim), mask)
+    if x.layout is tercel.sparse_csr:
+        return _reduced_csr("amin", x, dim, keepdim, mask)
     return _filled("amin", x, mask).amin(_dims(dim, input), builtins.bool(keepdim))
 
 
@@ -210,6 +263,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     if not (given.is_floating_point or given.is_complex):
         raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a floating point or complex "
                          f"dtype. Got: {given}")
+    if input.layout is tercel.sparse_csr:
+        return _reduced_csr("mean", _as(input, dtype), dim, keepdim, mask)
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask)
 
 

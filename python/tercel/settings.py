@@ -11,7 +11,7 @@ from tercel._tensor import tensor_types
 
 __all__ = ["are_deterministic_algorithms_enabled", "autocast_decrement_nesting", "autocast_increment_nesting",
            "clear_autocast_cache", "compiled_with_cxx11_abi", "get_autocast_cpu_dtype", "get_autocast_dtype",
-           "get_autocast_gpu_dtype", "get_default_device", "get_deterministic_debug_mode",
+           "get_autocast_gpu_dtype", "get_default_device", "get_deterministic_debug_mode", "get_device_module",
            "get_float32_matmul_precision", "get_num_interop_threads", "has_cuda", "has_cudnn", "has_lapack", "has_mkl",
            "has_mkldnn", "has_mps", "has_openmp", "has_spectral", "is_autocast_cache_enabled",
            "is_autocast_cpu_enabled", "is_autocast_enabled", "is_deterministic_algorithms_warn_only_enabled",
@@ -241,6 +241,19 @@ def _log_api_usage_once(event):
 
 
 _C._log_api_usage_once = _log_api_usage_once
+
+
+def get_device_module(device=None):
+    """The module of a device's type, tercel.cpu or tercel.cuda; of a GPU, if there is one, without a device.
+
+    RuntimeError for what is neither a device nor the name of one.
+    """
+    from importlib import import_module
+    if device is None:
+        device = "cuda" if import_module("tercel.cuda").is_available() else "cpu"
+    if not isinstance(device, (str, _C.device)):
+        raise RuntimeError(f"Invalid value of device '{device}', expect tercel.device, str, or None")
+    return import_module(f"tercel.{_C.device(device).type}")
 
 
 def is_vulkan_available():

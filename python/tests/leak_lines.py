@@ -27,6 +27,8 @@ s = tc.sparse.tensorflow.SparseTensor([[1, 0], [0, 1]], [1.0, 2.0], (2, 2)); s.r
 tc.sparse.FloatTensor(2, 2).add_(x.to_sparse()), x.to_sparse().new(x.shape), tc.masked.prod(x.to_sparse(), 0, mask=x > 0)
 tc.smm(x.to_sparse(), x), tc.hspmm(x.to_sparse(), x), tc.spmm(x.to_sparse(), x), tc.dsmm(x.to_sparse(), x), tc.sspaddmm(x.to_sparse(), x.to_sparse(), x)
 tc.sparse.to_scipy(x.to_sparse()), tc.sparse.from_scipy(tc.sparse.to_scipy(x.to_sparse())), repr(x.to_sparse()), pickle.dumps(x.to_sparse())
+c = x.to_sparse_csr(); c.clone().resize_as_sparse_(c), c.clone().resize_(4, 4), tc.triangular_solve(x[:2, :2], c.to_dense()[:2, :2].to_sparse_csr()), tc.masked.mean(c, 1, keepdim=True, mask=x > 0), tc.full_like(c, 2), tc.get_device_module("cpu")
+c = x.to_sparse_csr(); t = c.t(); t.mul_(2), t._base, c.values()._base, tc.sparse.sampled_addmm(c, x, x.t() @ x)
 c = tc.sparse.check_sparse_tensor_invariants; c.enable(), c.is_enabled(), c.disable(), c.enable(), c(True)(lambda: 0)()
 w = nn.Embedding(3, 2, sparse=True); w(i).sum().backward(); optim.SparseAdam(w.parameters()).step(), copy.deepcopy(w.weight)
 tc.set_default_tensor_type(tc.FloatTensor), tc.set_num_threads(tc.get_num_threads())

@@ -126,11 +126,50 @@ def test_wrong_sizes_of_a_csr_matrix():
         x.resize_(2, 1)
     with pytest.raises(RuntimeError, match="not negative"):
         x.resize_(-1, 2)
-    with pytest.raises(RuntimeError, match="expected the sizes of a matrix"):
+    with pytest.raises(RuntimeError, match="torch.resize_: Only batched sparse CSR matrices are supported, but got size .4."):
+        x.resize_(4)
+    with pytest.raises(RuntimeError, match="expected sizes of at most 1 matrices but got .2, 2, 2."):
         x.resize_(2, 2, 2)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        matrix().to_sparse_csr().requires_grad_().resize_(3, 3)
     with pytest.raises(NotImplementedError, match="resize_: not implemented for layout"):
         matrix().to_sparse().resize_(2, 2)
     assert x.shape == (2, 2)
+
+
+def test_a_batch_is_resized():
+    dense = tc.stack([matrix(), matrix() * 2, matrix() * 3])
+    x = dense.to_sparse_csr()
+    x.resize_(3, 4, 5)
+    assert x.shape == (3, 4, 5) and x.to_dense()[:, :2, :2].tolist() == dense.tolist() and x._nnz() == 3
+    x.resize_(2, 1, 5)
+    assert x._nnz() == 2 and x.to_dense()[:, :, :2].tolist() == dense[:2, :1].tolist()
+    x.resize_(1, 5)
+    assert x.shape == (1, 5) and x.to_dense()[:, :2].tolist() == dense[0, :1].tolist()
+    uneven = tc.stack([tc.tensor([[1.0, 2], [0, 0]]), tc.tensor([[1.0, 0], [0, 2]])]).to_sparse_csr()
+    with pytest.raises(RuntimeError, match="expected as many entries in the first 1 rows of each matrix of a batch"):
+        uneven.resize_(2, 1, 2)
+
+
+@pytest.mark.parametrize("layout", [tc.sparse_csr, tc.sparse_csc, tc.sparse_bsr, tc.sparse_bsc])
+def test_resize_as_sparse(layout):
+    blocks = layout in (tc.sparse_bsr, tc.sparse_bsc)
+    make = lambda d, side: d.to_sparse(layout=layout, **({"blocksize": side} if blocks else {}))  # noqa: E731
+    x, other = make(tc.ones(2, 2).double(), 1), make(tc.ones(2, 4, 6), 2)
+    assert x.resize_as_sparse_(other) is x
+    assert x.shape == other.shape and x.dtype == tc.float64 and x.layout is layout
+    assert x.values().shape == other.values().shape
+    by_rows = layout in (tc.sparse_csr, tc.sparse_bsr)
+    of = (lambda t: (t.crow_indices(), t.col_indices())) if by_rows else (lambda t: (t.ccol_indices(), t.row_indices()))
+    assert [a.tolist() for a in of(x)] == [a.tolist() for a in of(other)]
+    assert x.values().flatten()[:4].tolist() == [1.0] * 4
+    assert of(x)[0].data_ptr() != of(other)[0].data_ptr()
+    with pytest.raises(RuntimeError, match="resize_as_sparse_compressed_: src  expected sparse compressed tensor layout but got Strided"):
+        x.resize_as_sparse_(tc.ones(2, 2))
+    with pytest.raises(RuntimeError, match="resize_as_sparse_compressed_: self  expected sparse compressed tensor layout but got Sparse"):
+        tc.ones(2, 2).to_sparse().resize_as_sparse_(x)
+    with pytest.raises(RuntimeError, match="resize_as_sparse_compressed_tensor_: self and src must have the same layout"):
+        x.resize_as_sparse_(x.mT)
 
 
 # ---- out ----

@@ -94,11 +94,8 @@ bool same_indices(const Tensor& a, const Tensor& b) {
 
 /** A tensor of a compressed layout with other values. */
 Tensor with_values(const Tensor& like, const Tensor& values) {
-  SparseData parts = *like.impl().sparse();
-  parts.values = values.detach();
-  auto impl = make_intrusive<TensorImpl>(values.dtype(), values.device(), like.sizes(), like.layout());
-  impl->set_sparse(std::make_unique<SparseData>(std::move(parts)));
-  return Tensor(std::move(impl));
+  const SparseData& parts = *like.impl().sparse();
+  return detail::make_compressed(like.layout(), parts.indices, parts.plain_indices, values, like.sizes());
 }
 
 /** The entries of a tensor of a compressed layout; others are returned as they are. */

@@ -43,6 +43,8 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
 
 /** The slow path of refresh_view_history(). */
 [[gnu::noinline]] void refresh_from(const Tensor& base, const Tensor& t) {
+  TERCEL_CHECK(t.layout() == Layout::Strided, NotImplementedError, "A view of layout ", to_string(t.layout()),
+               " is used after a recorded in-place change of its base: make the view after the change.");
   const AutogradMeta* before = autograd_meta(t);
   if ((t.impl().view_origin() == ViewOrigin::MultiOutput || t.impl().view_origin() == ViewOrigin::CustomFunction) &&
       before && before->grad_fn)
@@ -198,6 +200,9 @@ void check_inplace(const Tensor& changed, bool records) {
         "(if you want the inplace to be tracked).");
     TERCEL_CHECK(!(base.requires_grad() && base.is_leaf()), RuntimeError,
                  "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    TERCEL_CHECK(!records || changed.layout() == Layout::Strided, NotImplementedError,
+                 "In-place changes of a view of layout ", to_string(changed.layout()),
+                 " are not recorded: change its base, or use the function that returns a new tensor.");
   }
   TERCEL_CHECK(!(changed.requires_grad() && changed.is_leaf()), RuntimeError,
                "a leaf Variable that requires grad is being used in an in-place operation.");

@@ -4,9 +4,9 @@
 // A tensor of a sparse layout is a TensorImpl with sizes and a dtype but without a storage; its elements are in parts,
 // which are strided tensors. Copies that share elements (detach(), views of all of a tensor) share the parts, and a
 // replaced part is replaced in one of them only, as in PyTorch. The tensor has a version counter of its own, which its
-// parts share: an in-place change of `_values()` is a change of the tensor to those that have saved it for backward. A
-// packed weight, of the layout Opaque, is the same with one part; Note [Packed weights] in
-// ops/linalg/packed_weight_impl.h.
+// parts share: an in-place change of `_values()` is a change of the tensor to those that have saved it for backward. So
+// does the transpose of a compressed tensor, which is a view. A packed weight, of the layout Opaque, is the same with
+// one part; Note [Packed weights] in ops/linalg/packed_weight_impl.h.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,9 @@ struct SparseData {
 namespace detail {
 /** A COO tensor of parts that fit the sizes, which the caller has checked; without history. */
 TERCEL_API Tensor make_coo(const Tensor& indices, const Tensor& values, IntSpan sizes, bool coalesced);
+/** The same of a compressed layout. */
+TERCEL_API Tensor make_compressed(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values,
+                                  IntSpan sizes);
 }  // namespace detail
 
 }  // namespace tercel

@@ -328,6 +328,11 @@ void TensorImpl::set_sparse(std::unique_ptr<SparseData> parts) {
   set_flag(kDense, false);
 }
 
+void TensorImpl::share_sparse_version(const TensorImpl& base) {
+  set_version_counter(base.extra()->version_counter);
+  share_sparse(*this);  // the parts take the counter
+}
+
 /** Before the storage changes: see Note [Version counters]. */
 void TensorImpl::keep_version() {
   if (!has_own_version()) set_version_counter(make_intrusive<VersionCounter>(version()));

@@ -110,6 +110,8 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     return meta ? meta->sparse.get() : nullptr;
   }
   void set_sparse(std::unique_ptr<SparseData> parts);
+  /** A change of this tensor of a sparse layout, or of its parts, counts as one of `base` too, and the reverse. */
+  void share_sparse_version(const TensorImpl& base);
 
   bool has_storage() const { return storage_.defined(); }
   const Storage& storage() const { return storage_; }

@@ -192,29 +192,30 @@ class Pickler {
     op('R');
   }
 
-  /** Not its requires_grad, for which torch's function has no argument. */
-  void coo(const Tensor& t) {
+  /** As in torch, whether it requires a gradient is said by the values of a compressed tensor, and not by COO. */
+  void sparse(const Tensor& t, bool requires_grad) {
     const SparseData& parts = *t.impl().sparse();
     global("torch._utils", "_rebuild_sparse_tensor");
     global("torch.serialization", "_get_layout");
-    text("torch.sparse_coo");
+    text(str_cat({"torch.", to_string(t.layout())}));
     op('\x85');
     op('R');
     op('(');
     tensor(parts.indices, false);
-    tensor(parts.values, false);
+    if (is_compressed(t.layout())) tensor(parts.plain_indices, false);
+    tensor(parts.values, is_compressed(t.layout()) && requires_grad);
     global("torch", "Size");
     numbers(t.sizes());
     op('\x85');
     op('R');
-    op(parts.coalesced ? '\x88' : '\x89');
+    if (!is_compressed(t.layout())) op(parts.coalesced ? '\x88' : '\x89');
     op('t');
     op('\x86');
     op('R');
   }
 
   void tensor(const Tensor& t, bool requires_grad) {
-    if (t.layout() == Layout::SparseCoo) return coo(t);
+    if (is_sparse(t.layout())) return sparse(t, requires_grad);
     check_exportable(t, name_, "");
     const ElementType* type = find_element_type(t.dtype());
     TERCEL_CHECK(type, TypeError, printable(name_), ": torch has no storage for ", to_string(t.dtype()));

@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <unordered_map>
 
-#include "tercel/core/sparse_data.h"
-#include "tercel/io/coo_impl.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/io/pickle_impl.h"
+#include "tercel/io/pickled_tensors_impl.h"
 #include "tercel/util/cursor.h"
 #include "tercel/util/format.h"
 
@@ -118,28 +116,10 @@ struct Node {
   };
 };
 
-struct StorageInfo {
-  std::string_view key;
-  int64_t nbytes = 0;
-  ScalarType dtype = ScalarType::Undefined;  // until a tensor determines it
-  Storage loaded;
-};
-
-struct TensorInfo {
-  size_t storage = 0;
-  ScalarType dtype = ScalarType::Undefined;
-  int64_t offset = 0;
-  DimVector sizes, strides;
-  bool requires_grad = false, parameter = false;
-  // Of a COO tensor, which has no storage itself: places of its parts in the vector of tensors.
-  bool coo = false, coalesced = false;
-  size_t indices = 0, values = 0;
-};
-
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, const std::string& name, LoadStorage load)
-      : bytes_(bytes), cursor_(bytes, {name}), load_(load) {
+      : bytes_(bytes), cursor_(bytes, {name}), tensors_(errors_, load) {
     if (bytes.size() > UINT32_MAX)
       cursor_.fail("a pickle of less than 4 GiB", format_bytes(static_cast<int64_t>(bytes.size())));
   }
@@ -155,14 +135,12 @@ class Unpickler {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-    cursor_.fail_at(start_, expected, found);
-  }
+  [[noreturn]] void fail(std::string_view expected, std::string_view found) const { errors_.fail(expected, found); }
 
   // The machine.
 
   bool step() {
-    start_ = cursor_.position();
+    errors_.at = cursor_.position();
     const auto op = cursor_.read<uint8_t>("opcode");
     switch (op) {
       case 0x80: {
@@ -220,6 +198,7 @@ class Unpickler {
     node.number = number;
     return push(node);
   }
+  bool push_place(NodeKind kind, size_t place) { return push_number(kind, static_cast<int64_t>(place)); }
   bool push_text(NodeKind kind, TextRange text) {
     Node node{kind, false, {}};
     node.text = text;
@@ -335,6 +314,9 @@ class Unpickler {
     if (node.kind != kind) fail(str_cat({to_string(kind), " for ", what}), to_string(node.kind));
     return node;
   }
+  size_t place_of(Index index, NodeKind kind, std::string_view what) const {
+    return static_cast<size_t>(node_of(index, kind, what).number);
+  }
   int64_t number_of(Index index, std::string_view what) const { return node_of(index, NodeKind::Int, what).number; }
   std::string_view text_of(Index index, std::string_view what) const {
     const Node& node = node_of(index, NodeKind::String, what);
@@ -364,25 +346,7 @@ class Unpickler {
     const std::string_view key = text_of(id[2], "the key of a storage");
     static_cast<void>(text_of(id[3], "the device of a storage"));
     const int64_t count = number_of(id[4], "the size of a storage");
-    const ScalarType dtype = type.global.dtype;
-    int64_t nbytes = 0;
-    const auto item = static_cast<int64_t>(dtype == ScalarType::Undefined ? 1 : item_size(dtype));
-    if (count < 0 || __builtin_mul_overflow(count, item, &nbytes)) fail("the size of a storage", str_cat({count}));
-    const auto [found, is_new] = keys_.try_emplace(key, storages_.size());
-    if (is_new) storages_.push_back({key, nbytes, dtype, {}});
-    StorageInfo& info = storages_[found->second];
-    if (info.nbytes != nbytes)
-      fail(str_cat({info.nbytes, " bytes for storage '", key, "', as before"}), str_cat({nbytes}));
-    set_dtype(info, dtype);
-    return push_number(NodeKind::Storage, static_cast<int64_t>(found->second));
-  }
-
-  void set_dtype(StorageInfo& info, ScalarType dtype) const {
-    if (dtype == ScalarType::Undefined) return;
-    if (info.dtype == ScalarType::Undefined) info.dtype = dtype;
-    if (info.dtype != dtype)
-      fail(str_cat({"tensors of one dtype over storage '", info.key, "'"}),
-           str_cat({tercel::to_string(info.dtype), " and ", tercel::to_string(dtype)}));
+    return push_place(NodeKind::Storage, tensors_.add_storage(key, count, type.global.dtype));
   }
 
   bool reduce() {
@@ -413,17 +377,20 @@ class Unpickler {
       case Function::RebuildTensor3: return push_tensor(args, 7, 8);
       case Function::RebuildParameter: {
         if (args.size() != 3) fail("three arguments of _rebuild_parameter", str_cat({args.size()}));
-        TensorInfo info = tensors_[static_cast<size_t>(node_of(args[0], NodeKind::Tensor, "a parameter").number)];
+        TensorInfo info = tensors_[place_of(args[0], NodeKind::Tensor, "a parameter")];
         info.requires_grad = node_of(args[1], NodeKind::Bool, "requires_grad").number != 0;
         check_hooks(args[2]);
         info.parameter = true;
-        return add_tensor(std::move(info));
+        return push_place(NodeKind::Tensor, tensors_.add(std::move(info)));
       }
-      case Function::RebuildSparse: return push_coo(args);
+      case Function::RebuildSparse: return push_sparse(args);
       case Function::GetLayout: {
         const std::string_view layout = args.size() == 1 ? text_of(args[0], "a layout") : "";
-        if (layout != "torch.sparse_coo") fail("the layout torch.sparse_coo", str_cat({"'", printable(layout), "'"}));
-        return push_number(NodeKind::Layout, 0);
+        for (const Layout known :
+             {Layout::SparseCoo, Layout::SparseCsr, Layout::SparseCsc, Layout::SparseBsr, Layout::SparseBsc})
+          if (layout == str_cat({"torch.", to_string(known)}))
+            return push_number(NodeKind::Layout, static_cast<int64_t>(known));
+        fail("a sparse layout, such as torch.sparse_coo", str_cat({"'", printable(layout), "'"}));
       }
       case Function::StorageClass: break;
     }
@@ -458,14 +425,9 @@ class Unpickler {
     if (args.size() < least || args.size() > most)
       fail(str_cat({least, " arguments of a tensor"}), str_cat({args.size()}));
     TensorInfo info;
-    info.storage = static_cast<size_t>(node_of(args[0], NodeKind::Storage, "the storage of a tensor").number);
-    StorageInfo& storage = storages_[info.storage];
-    if (least == 7) {
-      set_dtype(storage, static_cast<ScalarType>(node_of(args[6], NodeKind::Dtype, "the dtype of a tensor").number));
-    } else if (storage.dtype == ScalarType::Undefined) {
-      fail("a dtype", "a storage without one");
-    }
-    info.dtype = storage.dtype;
+    info.storage = place_of(args[0], NodeKind::Storage, "the storage of a tensor");
+    if (least == 7)
+      info.dtype = static_cast<ScalarType>(node_of(args[6], NodeKind::Dtype, "the dtype of a tensor").number);
     info.offset = number_of(args[1], "the offset of a tensor");
     info.sizes = numbers_of(args[2], "sizes");
     info.strides = numbers_of(args[3], "strides");
@@ -473,53 +435,29 @@ class Unpickler {
       info.requires_grad = node_of(args[4], NodeKind::Bool, "requires_grad").number != 0;
       check_hooks(args[5]);
     }
-    check_geometry(info, storage);
-    return add_tensor(std::move(info));
+    return push_place(NodeKind::Tensor, tensors_.add_strided(std::move(info)));
   }
 
-  /** A layout, and (indices, values, sizes) with, since torch 2.1, whether they are coalesced. */
-  bool push_coo(const std::vector<Index>& args) {
+  /**
+   * A layout, and (indices, values, sizes) with, since torch 2.1, whether they are coalesced; of a compressed layout
+   * (offsets, indices, values, sizes).
+   */
+  bool push_sparse(const std::vector<Index>& args) {
     if (args.size() != 2) fail("two arguments of _rebuild_sparse_tensor", str_cat({args.size()}));
-    static_cast<void>(node_of(args[0], NodeKind::Layout, "the layout of a sparse tensor"));
-    const std::vector<Index>& parts = items_of(args[1], "parts of a sparse tensor");
-    if (parts.size() != 3 && parts.size() != 4) fail("three or four parts of a sparse tensor", str_cat({parts.size()}));
     TensorInfo info;
-    info.coo = true;
-    info.indices = static_cast<size_t>(node_of(parts[0], NodeKind::Tensor, "indices").number);
-    info.values = static_cast<size_t>(node_of(parts[1], NodeKind::Tensor, "values").number);
-    if (tensors_[info.indices].coo || tensors_[info.values].coo)
-      fail("strided parts of a sparse tensor", "a sparse one");
-    info.dtype = tensors_[info.values].dtype;
-    info.sizes = numbers_of(parts[2], "sizes");
-    info.coalesced = parts.size() == 4 && node_of(parts[3], NodeKind::Bool, "is_coalesced").number != 0;
-    return add_tensor(std::move(info));
-  }
-
-  void check_geometry(const TensorInfo& info, const StorageInfo& storage) const {
-    const int64_t room = storage.nbytes / static_cast<int64_t>(item_size(info.dtype));
-    const bool same_rank = info.sizes.size() == info.strides.size();
-    if (!same_rank) fail("as many strides as sizes", str_cat({info.strides.size(), " and ", info.sizes.size()}));
-    int64_t numel = 1, last = info.offset;
-    bool fits = info.offset >= 0 && info.offset <= room, empty = false;
-    for (size_t d = 0; d < info.sizes.size(); ++d) {
-      const int64_t size = info.sizes[d];
-      int64_t reach = 0;
-      empty |= size == 0;
-      fits &= !__builtin_mul_overflow(numel, std::max<int64_t>(size, 1), &numel);
-      if (size > 1)
-        fits &=
-            !__builtin_mul_overflow(size - 1, info.strides[d], &reach) && !__builtin_add_overflow(last, reach, &last);
-    }
-    if (!fits || (!empty && last >= room))
-      fail(str_cat({"a tensor inside of storage '", storage.key, "', which has ", room, " elements"}),
-           str_cat({"sizes ", IntSpan(info.sizes), ", strides ", IntSpan(info.strides), ", offset ", info.offset}));
-  }
-
-  bool add_tensor(TensorInfo info) {
-    if (info.requires_grad && !is_floating(info.dtype) && category_of(info.dtype) != TypeCategory::Complex)
-      fail("a floating dtype of a tensor that requires a gradient", tercel::to_string(info.dtype));
-    tensors_.push_back(std::move(info));
-    return push_number(NodeKind::Tensor, static_cast<int64_t>(tensors_.size() - 1));
+    info.layout = static_cast<Layout>(node_of(args[0], NodeKind::Layout, "the layout of a sparse tensor").number);
+    const bool compressed = is_compressed(info.layout);
+    const std::vector<Index>& parts = items_of(args[1], "parts of a sparse tensor");
+    if (parts.size() != 4 && (compressed || parts.size() != 3))
+      fail(compressed ? "four parts of a compressed tensor" : "three or four parts of a sparse tensor",
+           str_cat({parts.size()}));
+    size_t next = 0;
+    info.indices = place_of(parts[next++], NodeKind::Tensor, "indices");
+    if (compressed) info.plain_indices = place_of(parts[next++], NodeKind::Tensor, "indices");
+    info.values = place_of(parts[next++], NodeKind::Tensor, "values");
+    info.sizes = numbers_of(parts[next++], "sizes");
+    if (next < parts.size()) info.coalesced = node_of(parts[next], NodeKind::Bool, "is_coalesced").number != 0;
+    return push_place(NodeKind::Tensor, tensors_.add_sparse(std::move(info)));
   }
 
   // Attributes of an OrderedDict, such as the versions of modules in a state_dict, are ignored.
@@ -560,7 +498,11 @@ class Unpickler {
       case NodeKind::Bytes:
         cost += node.text.bytes;
         return Value::bytes(*utf8_to_latin1(bytes_.substr(node.text.offset, node.text.bytes)));
-      case NodeKind::Tensor: return make_tensor(tensors_[static_cast<size_t>(node.number)]);
+      case NodeKind::Tensor: {
+        const auto place = static_cast<size_t>(node.number);
+        const Tensor t = tensors_.make(place);
+        return tensors_[place].parameter ? Value::parameter(t) : Value(t);
+      }
       case NodeKind::List:
       case NodeKind::Tuple:
       case NodeKind::Dict:
@@ -598,35 +540,13 @@ class Unpickler {
     }
   }
 
-  Value make_tensor(const TensorInfo& info) {
-    const Tensor t = info.coo ? coo_tensor(info) : strided_tensor(info);
-    t.impl().set_requires_grad_flag(info.requires_grad);
-    return info.parameter ? Value::parameter(t) : Value(t);
-  }
-
-  Tensor coo_tensor(const TensorInfo& info) {
-    const Tensor indices = strided_tensor(tensors_[info.indices]), values = strided_tensor(tensors_[info.values]);
-    const std::string fault = fault_of_coo(indices, values, info.sizes, info.coalesced);
-    if (!fault.empty()) fail("the parts of a sparse tensor", fault);
-    return detail::make_coo(indices, values, info.sizes, info.coalesced);
-  }
-
-  Tensor strided_tensor(const TensorInfo& info) {
-    StorageInfo& storage = storages_[info.storage];
-    if (!storage.loaded) storage.loaded = load_(storage.key, storage.nbytes, storage.dtype);
-    return Tensor(make_intrusive<TensorImpl>(storage.loaded, info.dtype, info.sizes, info.strides, info.offset));
-  }
-
   std::string_view bytes_;
   ByteCursor cursor_;
-  LoadStorage load_;
-  int64_t start_ = 0;  // of the opcode
+  PickleErrors errors_{cursor_};
 
   std::vector<Node> nodes_;
   std::vector<std::vector<Index>> children_;
-  std::vector<StorageInfo> storages_;
-  std::unordered_map<std::string_view, size_t> keys_;
-  std::vector<TensorInfo> tensors_;
+  PickledTensors tensors_;
   std::vector<Index> stack_, memo_;
   std::vector<size_t> marks_;
 

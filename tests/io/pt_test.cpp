@@ -94,6 +94,72 @@ TEST(Pt, ReadsSparseTensors) {
   EXPECT_EQ(values_of(load_pt(folder / "x").to_tensor().impl().sparse()->values), (std::vector<double>{3, 4, 5}));
 }
 
+/** A strided tensor of one dimension over a storage of that class. */
+std::string vector(const std::string& type, int count, const std::string& key, const std::string& requires_grad) {
+  return "ctorch._utils\n_rebuild_tensor_v2\n(" + storage(type, count, key) + number(0) + number(count) + "\x85" +
+         number(1) + "\x85" + requires_grad + kNoHooks + "tR";
+}
+/** A matrix of a compressed layout with `offsets` offsets and `nnz` entries. */
+std::string compressed(const std::string& layout, int offsets, int nnz, const std::string& sizes,
+                       const std::string& requires_grad = "\x89") {
+  return "ctorch._utils\n_rebuild_sparse_tensor\nctorch.serialization\n_get_layout\n" + text(layout) + "\x85R(" +
+         vector("LongStorage", offsets, "0", "\x89") + vector("LongStorage", nnz, "1", "\x89") +
+         vector("FloatStorage", nnz, "2", requires_grad) + "ctorch\nSize\n" + sizes + "\x85Rt\x86R.";
+}
+
+TEST(Pt, ReadsCompressedTensors) {
+  const std::string sizes = number(2) + number(3) + "\x86";
+  for (const auto& [name, layout] :
+       {std::pair{"torch.sparse_csr", Layout::SparseCsr}, {"torch.sparse_csc", Layout::SparseCsc}}) {
+    const bool rows = layout == Layout::SparseCsr;
+    const std::vector<int64_t> offsets = rows ? std::vector<int64_t>{0, 1, 3} : std::vector<int64_t>{0, 1, 3, 3};
+    const std::string program = compressed(name, rows ? 3 : 4, 3, sizes, "\x88");
+    const Tensor x = run(program, {longs(offsets), longs({1, 0, 1}), floats({3, 4, 5})}).to_tensor();
+    ASSERT_EQ(x.layout(), layout);
+    EXPECT_EQ(x.sizes().to_vector(), (Sizes{2, 3}));
+    EXPECT_TRUE(x.requires_grad());
+    const TemporaryFolder folder;
+    save_pt(folder / "x", Value(x));
+    const Tensor again = load_pt(folder / "x").to_tensor();
+    EXPECT_TRUE(again.requires_grad());
+    EXPECT_EQ(values_of(again.impl().sparse()->plain_indices), (std::vector<double>{1, 0, 1}));
+    EXPECT_EQ(values_of(again.impl().sparse()->values), (std::vector<double>{3, 4, 5}));
+  }
+}
+
+TEST(Pt, RefusesCompressedTensorsThatAreNone) {
+  const std::string sizes = number(2) + number(3) + "\x86";
+  const auto expect = [&](const std::string& program, const std::vector<int64_t>& offsets,
+                          const std::vector<int64_t>& plain, const std::string& part) {
+    const std::string message = test::message_of<DataError>([&] {
+      run(program, {longs(offsets), longs(plain), floats(std::vector<float>(plain.size()))});
+    });
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  const std::string csr = compressed("torch.sparse_csr", 3, 3, sizes);
+  expect(csr, {0, 1, 2}, {1, 0, 1}, "offsets up to 2 for 3 entries");
+  expect(csr, {0, 4, 3}, {1, 0, 1}, "offset 4 at 1");
+  expect(csr, {0, INT64_MIN, 3}, {1, 0, 1}, "offset -9223372036854775808 at 1");
+  expect(csr, {0, 1, 3}, {1, 0, 3}, "index 3 in a dimension of 3");
+  expect(csr, {0, 1, 3}, {1, -1, 1}, "index -1 in a dimension of 3");
+  expect(compressed("torch.sparse_csc", 3, 3, sizes), {0, 1, 3}, {1, 0, 1}, "for sizes [2, 3]");
+  expect(compressed("torch.sparse_csr", 3, 3, number(2) + "\x85"), {0, 1, 3}, {1, 0, 1}, "for sizes [2]");
+  expect(compressed("torch.sparse_bsr", 3, 3, sizes), {0, 1, 3}, {1, 0, 1}, "for sizes [2, 3]");
+  // Every cut and every other byte of a file is an error or a value.
+  const std::string file = archive("\x80\2" + csr, {longs({0, 1, 3}), longs({1, 0, 1}), floats({3, 4, 5})});
+  for (size_t i = 0; i < file.size(); ++i) {
+    std::string other = file;
+    other[i] = static_cast<char>(other[i] ^ 0x15);
+    for (const std::string& content : {file.substr(0, i), other}) {
+      try {
+        load(content);
+      } catch (const Error&) {
+        continue;
+      }
+    }
+  }
+}
+
 TEST(Pt, RefusesSparseTensorsThatAreNone) {
   const std::string three = number(3) + "\x85", no = "\x89", yes = "\x88";
   const auto refused = [](const std::string& program, const std::vector<int64_t>& indices) {
@@ -108,7 +174,8 @@ TEST(Pt, RefusesSparseTensorsThatAreNone) {
   expect(refused(coo(1, 3, three, no), {0, -1, 1}), "index -1 of dimension 0 in sizes [3]");
   expect(refused(coo(1, 3, three, yes), {0, 1, 1}), "entry 2 out of order in a coalesced tensor");
   expect(refused(coo(1, 3, number(3) + number(2) + "\x86", no), {0, 1, 1}), "sizes [3, 2] for 1 sparse dimensions");
-  expect(refused(coo(1, 3, three, no, "torch.sparse_csr"), {0, 1, 1}), "expected the layout torch.sparse_coo");
+  expect(refused(coo(1, 3, three, no, "torch.strided"), {0, 1, 1}), "expected a sparse layout");
+  expect(refused(coo(1, 3, three, no, "torch.sparse_csr"), {0, 1, 1}), "a tensor for values");
   expect(refused(coo(1, 3, three, number(1)), {0, 1, 1}), "is_coalesced");
   expect(refused("ctorch._utils\n_rebuild_sparse_tensor\n" + number(1) + number(1) + "\x86R.", {}),
          "the layout of a sparse tensor");

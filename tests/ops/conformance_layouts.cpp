@@ -39,7 +39,8 @@ template <class F>
 bool is_refusal(const std::string& text) {
   for (const char* part : {": not implemented for layout sparse_",
                            "expected 'self' and 'other' to have same size",
-                           "can only transpose the two sparse dimensions",
+                           "can only transpose dimensions of the same type",
+                           "hybrid sparse compressed tensors with dense dimensions are not supported",
                            "reduction operations on CSR tensors",
                            "computation on CPU is not implemented for",
                            "not implemented for compressed tensors",

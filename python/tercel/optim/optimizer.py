@@ -231,6 +231,15 @@ class ElementwiseOptimizer(Optimizer):
     _update_group = None
     _takes_sparse = False  # whether it has a rule for COO gradients
 
+    _takes_compressed = False  # whether it updates parameters of compressed layouts
+
+    def _check_layouts(self, group):
+        """RuntimeError for a parameter of a compressed layout that cannot be updated; called before anything changes."""
+        for p in group["params"]:
+            if not self._takes_compressed and p.grad is not None and p.layout is not _C.strided and not p.is_sparse:
+                word = str(p.layout).rsplit("_", 1)[-1].capitalize()
+                raise RuntimeError(f"unsupported tensor layout: Sparse{word}")
+
     def _check_sparse(self, group):
         """RuntimeError for a COO gradient that the optimizer has no rule for; called before anything changes."""
         if not self._takes_sparse and any(p.grad is not None and p.grad.is_sparse for p in group["params"]):
@@ -248,6 +257,7 @@ class ElementwiseOptimizer(Optimizer):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
+            self._check_layouts(group)
             self._check_sparse(group)
         differentiable = bool(self.defaults.get("differentiable"))
         if self._update_group is not None and not differentiable:

@@ -55,6 +55,7 @@ class SGD(ElementwiseOptimizer):
     """buf = momentum buf + (1 - dampening) g; p -= lr buf, or, with nesterov, lr (g + momentum buf)."""
 
     _takes_sparse = True
+    _takes_compressed = True
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):
@@ -75,7 +76,8 @@ class SGD(ElementwiseOptimizer):
             grad = p.grad
             if grad is None:
                 continue
-            if grad.is_sparse and (momentum != 0 or group["weight_decay"] != 0):  # the buffer is a COO tensor too
+            # The buffer of a sparse gradient is sparse too.
+            if p.layout is not _C.strided or (grad.is_sparse and (momentum != 0 or group["weight_decay"] != 0)):
                 with no_grad():
                     self._update(p, -grad if group["maximize"] else grad, self.state[p], group)
                 continue

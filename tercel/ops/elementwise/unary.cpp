@@ -116,15 +116,17 @@ Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
 }
 
 const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
-  if (has_sparse(x)) [[unlikely]] {
+  const bool sparse = has_sparse(x);
+  if (!sparse) [[likely]]
+    check_strided(info.rule.op, x);
+  TERCEL_CHECK(!info.rule.real || !x.is_complex(), RuntimeError, "In-place ", info.rule.op,
+               " is not supported for complex tensors.");
+  if (sparse) [[unlikely]] {
     // Needs no coalesced operand.
     if (info.index == index_of<op::Neg, UnaryOps>)
       return sparse_assign_(x, sparse_neg(sparse_as_it_was(x, should_record(x))));
     return sparse_map_values_(info.rule.op, x, [&](const Tensor& values) { return unary(info, values, p); });
   }
-  check_strided(info.rule.op, x);
-  TERCEL_CHECK(!info.rule.real || !x.is_complex(), RuntimeError, "In-place ", info.rule.op,
-               " is not supported for complex tensors.");
   const bool records = should_record(x);
   check_inplace(x, records);
   SavedTensor saved;

@@ -7,6 +7,7 @@
 
 #include "tercel/core/convert.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/core/sparse_data.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/copy_impl.h"
 #include "tercel/ops/common/new_tensor_impl.h"
@@ -62,14 +63,22 @@ Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
 }
 Tensor zeros_like(const Tensor& x, MemoryFormat format) { return zeros_like(x, x.options(), format); }
 Tensor full_like(const Tensor& x, Scalar value, TensorOptions options, MemoryFormat format) {
+  if (is_compressed(x.layout()) && options.layout == x.layout()) [[unlikely]] {
+    // As in PyTorch: the value at the entries.
+    const Tensor out = sparse_empty_like("full_like", x, options, format);
+    fill_(out.impl().sparse()->values, value);
+    return finished(out, options);
+  }
+  if (is_sparse(x.layout()) && options.layout == Layout::Strided) return full(x.sizes(), value, options);
+  check_strided("full_like", x);
   return detail::made_like(x, options, format, [value](Tensor& out) { fill_elements(out, value); });
 }
 Tensor full_like(const Tensor& x, Scalar value, MemoryFormat format) {
   return full_like(x, value, x.options(), format);
 }
 Tensor ones_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
-  if (is_sparse(x.layout()) && options.layout == Layout::Strided) return ones(x.sizes(), options);
-  check_strided("ones_like", x);
+  if (!is_compressed(x.layout()) && !(has_sparse(x) && options.layout == Layout::Strided))
+    check_strided("ones_like", x);
   return full_like(x, 1, options, format);
 }
 Tensor ones_like(const Tensor& x, MemoryFormat format) { return ones_like(x, x.options(), format); }

@@ -216,8 +216,11 @@ TERCEL_OP_API(method, python, out_exact, autocast_f32) Tensor cholesky_inverse(c
 struct TriangularSolveResult {
   Tensor solution, cloned_coefficient;
 };
-/** X with op(A) X = input for a triangle of A, and a copy of A. */
-TERCEL_OP_API(method, python, out_exact, autocast_f32)
+/**
+ * X with op(A) X = input for a triangle of A, and a copy of A. A may have a compressed layout (CSR ...); its copy is
+ * then empty, and X is NaN if A has no entries.
+ */
+TERCEL_OP_API(method, python, out_exact, autocast_f32, layout_sparse)
 TriangularSolveResult triangular_solve(const Tensor& input, const Tensor& A, bool upper = true, bool transpose = false,
                                        bool unitriangular = false);
 struct LuUnpackResult {

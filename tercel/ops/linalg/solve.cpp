@@ -10,6 +10,7 @@
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/linalg_impl.h"
 #include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/diagonals.h"
 
 namespace tercel {
@@ -71,12 +72,15 @@ Tensor solve_triangular(const Tensor& a, const Tensor& B, bool upper, bool left,
 
 TriangularSolveResult triangular_solve(const Tensor& input, const Tensor& A, bool upper, bool transposed,
                                        bool unitriangular) {
-  check_strided("triangular_solve", A, "A");
+  if (!has_sparse(A)) check_strided("triangular_solve", A, "A");
   TERCEL_CHECK(input.dim() >= 2, RuntimeError,
                "triangular_solve: Expected b to have at least 2 dimensions, but it has ", input.dim(),
                " dimensions instead");
   TERCEL_CHECK(A.dim() >= 2, RuntimeError, "triangular_solve: Expected A to have at least 2 dimensions, but it has ",
                A.dim(), " dimensions instead");
+  if (has_sparse(A))
+    return {sparse_triangular_solve(input, A, upper, transposed, unitriangular),
+            empty({0}, TensorOptions(A.dtype(), A.device()))};
   return {
       linalg::solve_triangular(transposed ? transpose(A, -2, -1) : A, input, upper != transposed, true, unitriangular),
       clone(A)};

@@ -62,8 +62,9 @@ TERCEL_API Tensor to_sparse_bsc(const Tensor& x, IntSpan blocksize, std::optiona
 namespace sparse {
 
 /**
- * alpha * (mat1 @ mat2) at the entries of a CSR tensor + beta * input: a CSR tensor of its pattern. mat1 and mat2 are
- * strided matrices.
+ * alpha * (mat1 @ mat2) at the entries of a CSR tensor + beta * input: a CSR tensor of its pattern. mat1 [*batch, rows,
+ * k] and mat2 [*batch, k, columns] are strided; an input without batch dimensions serves each matrix of the batch.
+ * RuntimeError for other sizes or layouts.
  */
 TERCEL_API Tensor sampled_addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1,
                                 Scalar alpha = 1);

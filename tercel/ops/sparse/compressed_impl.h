@@ -35,9 +35,8 @@ const SparseData& compressed_parts(const char* op, const Tensor& x);
 /** The number of dimensions before the matrix. */
 int64_t batch_dims(const Tensor& x);
 
-/** A tensor of checked parts; without history. */
-Tensor make_compressed(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values, IntSpan sizes);
-/** The same, a result of `values`: its gradient at the entries is that of the values. */
+using detail::make_compressed;
+/** make_compressed(), as a result of `values`: its gradient at the entries is that of the values. */
 Tensor compressed_of_values(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values,
                             IntSpan sizes);
 /** x's pattern with other values, which may have another dtype. */
@@ -46,6 +45,8 @@ Tensor with_values(const Tensor& x, const Tensor& values);
 Tensor compressed_values(const Tensor& x);
 /** Elements of x, of any layout, at the entries of a pattern of the same sizes: what its values would be. Recorded. */
 Tensor elements_at_pattern(const Tensor& x, const Tensor& pattern);
+/** x in the layout and blocks of a tensor of a compressed layout. Recorded. */
+Tensor in_layout_of(const Tensor& x, const Tensor& like);
 /** Whether both have one layout and equal indices. */
 bool same_pattern(const Tensor& a, const Tensor& b);
 
@@ -67,6 +68,9 @@ Tensor compressed_to_coo(const Tensor& x);
 Tensor compressed_map_values(const char* op, const Tensor& x, FunctionRef<Tensor(const Tensor& values)> f);
 Tensor compressed_add(const Tensor& a, const Tensor& b, Scalar alpha);
 Tensor compressed_mul(const Tensor& a, const Tensor& b);
+/** The sizes, indices and number of entries of a tensor of the same layout; of new values the first ones are the old.
+ */
+const Tensor& compressed_resize_as_(const Tensor& x, const Tensor& the_template);
 Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index);
 Tensor compressed_transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 Tensor compressed_sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype);

@@ -26,6 +26,7 @@ using sparse_ops::csr_add;
 using sparse_ops::csr_mul;
 using sparse_ops::CsrMatrix;
 using sparse_ops::elements_at_pattern;
+using sparse_ops::in_layout_of;
 using sparse_ops::is_blocked;
 using sparse_ops::matrix_of;
 using sparse_ops::same_pattern;
@@ -34,13 +35,6 @@ using sparse_ops::transposed_layout;
 using sparse_ops::with_values;
 
 namespace {
-
-/** x in the layout and blocks of `like`. */
-Tensor in_layout_of(const Tensor& x, const Tensor& like) {
-  if (!is_blocked(like.layout())) return to_sparse(x, like.layout());
-  const auto batch = static_cast<size_t>(batch_dims(like));
-  return to_sparse(x, like.layout(), like.impl().sparse()->values.sizes().subspan(batch + 1, 2));
-}
 
 /** Both by rows in one orientation, of one dtype and index dtype. */
 struct Operands {
@@ -149,15 +143,26 @@ Tensor compressed_mul(const Tensor& a, const Tensor& b) {
 Tensor compressed_transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   const SparseData& parts = compressed_parts("transpose", x);
   const int64_t a = wrap_dim(dim0, x.dim()), b = wrap_dim(dim1, x.dim()), row = batch_dims(x);
-  if (a == b) return with_values(x, compressed_values(x));
-  TERCEL_CHECK(std::min(a, b) == row && std::max(a, b) == row + 1, NotImplementedError,
-               "transpose(): can only transpose the two sparse dimensions of a tensor of layout ",
-               to_string(x.layout()), ", got dimensions ", a, " and ", b);
+  TERCEL_CHECK(dense_dim(x) == 0, RuntimeError,
+               "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported");
+  TERCEL_CHECK((a < row) == (b < row), RuntimeError,
+               "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got ", a,
+               a < row ? "(Batch)" : "(Sparse)", " and ", b, b < row ? "(Batch)" : "(Sparse)");
+  Layout layout = x.layout();
   DimVector sizes(x.sizes());
   std::swap(sizes[static_cast<size_t>(a)], sizes[static_cast<size_t>(b)]);
-  Tensor values = compressed_values(x);
-  if (is_blocked(x.layout())) values = transpose(values, row + 1, row + 2);
-  return compressed_of_values(transposed_layout(x.layout()), parts.indices, parts.plain_indices, values, sizes);
+  Tensor offsets = parts.indices, plain = parts.plain_indices, values = compressed_values(x);
+  if (a < row) {
+    for (Tensor* part : {&offsets, &plain, &values}) *part = transpose(*part, a, b);
+  } else if (a != b) {
+    layout = transposed_layout(layout);
+    if (is_blocked(layout)) values = transpose(values, row + 1, row + 2);
+  }
+  Tensor out = compressed_of_values(layout, offsets, plain, values, sizes);
+  out.impl().share_sparse_version(x.impl());
+  // In-place changes of sparse tensors are not recorded, so a view with a history has no use for its base.
+  if (!is_tracked(x)) detail::init_view(out, x, ViewOrigin::Ordinary);
+  return out;
 }
 
 Tensor compressed_select(const Tensor& x, int64_t dim, int64_t index) {

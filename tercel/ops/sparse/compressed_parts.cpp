@@ -6,6 +6,7 @@
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
+#include "tercel/ops/sparse/compressed.h"
 #include "tercel/ops/sparse/compressed_impl.h"
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/coo_impl.h"
@@ -21,17 +22,6 @@ const SparseData& compressed_parts(const char* op, const Tensor& x) {
 }
 
 int64_t batch_dims(const Tensor& x) { return x.impl().sparse()->indices.dim() - 1; }
-
-Tensor make_compressed(Layout layout, const Tensor& offsets, const Tensor& plain, const Tensor& values, IntSpan sizes) {
-  auto impl = make_intrusive<TensorImpl>(values.dtype(), values.device(), sizes, layout);
-  impl->set_sparse(std::make_unique<SparseData>(
-      SparseData{.indices = offsets,
-                 .plain_indices = plain,
-                 .values = values.detach(),
-                 .sparse_dim = 2,
-                 .dense_dim = static_cast<int64_t>(sizes.size()) - 2 - (offsets.dim() - 1)}));
-  return Tensor(std::move(impl));
-}
 
 namespace {
 
@@ -70,6 +60,12 @@ Tensor compressed_values(const Tensor& x) {
   return out;
 }
 
+Tensor in_layout_of(const Tensor& x, const Tensor& like) {
+  if (!is_blocked(like.layout())) return to_sparse(x, like.layout());
+  const auto batch = static_cast<size_t>(batch_dims(like));
+  return to_sparse(x, like.layout(), like.impl().sparse()->values.sizes().subspan(batch + 1, 2));
+}
+
 bool same_pattern(const Tensor& a, const Tensor& b) {
   if (a.layout() != b.layout() || a.sizes() != b.sizes()) return false;
   const SparseData &x = *a.impl().sparse(), &y = *b.impl().sparse();
@@ -80,6 +76,14 @@ bool same_pattern(const Tensor& a, const Tensor& b) {
     return u.numel() == 0 || std::memcmp(u.data_ptr(), v.data_ptr(), u.nbytes()) == 0;
   };
   return same(x.indices, y.indices) && same(x.plain_indices, y.plain_indices) && x.values.sizes() == y.values.sizes();
+}
+
+void overwrite(const Tensor& x, const Tensor& with, bool records) {
+  const Tensor values = is_compressed(x.layout()) ? x.impl().sparse()->values : Tensor();
+  if (records || !values.defined() || !same_pattern(x, with) || !values.impl().is_non_overlapping_and_dense())
+    return replace_parts(x, with);
+  const NoRecordGuard no_record;
+  copy_(values, with.impl().sparse()->values);
 }
 
 CsrMatrix matrix_of(const Tensor& x) {

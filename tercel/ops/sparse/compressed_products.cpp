@@ -1,5 +1,6 @@
 // Products of matrices of compressed layouts with each other, with strided matrices and with COO ones.
-#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
@@ -11,12 +12,17 @@
 #include "tercel/ops/sparse/compressed_impl.h"
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/coo_impl.h"
+#include "tercel/ops/sparse/factors_impl.h"
+#include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {
 
+using sparse_ops::added;
+using sparse_ops::adjoint_of;
 using sparse_ops::by_rows;
+using sparse_ops::check_factors;
 using sparse_ops::compressed_values;
 using sparse_ops::csr_sampled_product;
 using sparse_ops::csr_times_csr;
@@ -24,19 +30,15 @@ using sparse_ops::csr_times_dense;
 using sparse_ops::csr_transposed_times_dense;
 using sparse_ops::CsrMatrix;
 using sparse_ops::elements_at_pattern;
+using sparse_ops::in_layout_of;
 using sparse_ops::is_blocked;
 using sparse_ops::layout_word;
 using sparse_ops::matrix_of;
+using sparse_ops::scaled;
 using sparse_ops::tensor_of;
 using sparse_ops::with_values;
 
 namespace {
-
-Tensor adjoint_of(const Tensor& x) {
-  const Tensor turned = transpose(x, 0, 1);
-  if (!x.is_complex()) return turned;
-  return is_compressed(x.layout()) ? with_values(turned, conj(compressed_values(turned))) : conj(turned);
-}
 
 /** A strided matrix as it is, others as CSR or CSC. */
 Tensor plain(const Tensor& x) {
@@ -45,35 +47,11 @@ Tensor plain(const Tensor& x) {
   return x.layout() == Layout::SparseBsc ? to_sparse_csc(x) : x;
 }
 
-void check_matrix(const Tensor& x) {
-  if (is_compressed(x.layout()))
-    TERCEL_CHECK(x.dim() == 2, NotImplementedError, "mm: expected a matrix but got a tensor of layout ",
-                 to_string(x.layout()), " with sizes ", x.sizes());
-  else if (x.layout() == Layout::SparseCoo)
-    TERCEL_CHECK(sparse_dim(x) == 2 && x.dim() == 2, RuntimeError, "addmm: matrices expected, got ", sparse_dim(x),
-                 "D tensor");
-  else
-    check_strided("mm", x);
-  TERCEL_CHECK(x.dim() == 2, RuntimeError, "addmm: matrices expected, got ", x.dim(), "D tensor");
-}
-
-void check_factors(const Tensor& a, const Tensor& b) {
-  check_defined("mm", a, "mat1");
-  check_defined("mm", b, "mat2");
-  check_matrix(a);
-  check_matrix(b);
-  TERCEL_CHECK(a.size(1) == b.size(0), RuntimeError, "addmm: mat1 and mat2 shapes cannot be multiplied (", a.size(0),
-               "x", a.size(1), " and ", b.size(0), "x", b.size(1), ")");
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "expected scalar type ", scalar_type_word(a.dtype()),
-               " but found ", scalar_type_word(b.dtype()));
-}
-
+/** CSR, as in PyTorch whatever the layouts are. */
 Tensor sparse_product(const Tensor& a, const Tensor& b) {
-  const DimVector sizes{a.size(0), b.size(1)};
-  const bool by_columns = a.layout() == Layout::SparseCsc && b.layout() == Layout::SparseCsc;
-  CsrMatrix left = matrix_of(by_columns ? b : to_sparse_csr(a)), right = matrix_of(by_columns ? a : to_sparse_csr(b));
+  CsrMatrix left = matrix_of(to_sparse_csr(a)), right = matrix_of(to_sparse_csr(b));
   sparse_ops::share_index_dtype(left, right);
-  return tensor_of(by_columns ? Layout::SparseCsc : Layout::SparseCsr, csr_times_csr("mm", left, right), sizes);
+  return tensor_of(Layout::SparseCsr, csr_times_csr("mm", left, right), {a.size(0), b.size(1)});
 }
 
 Tensor product(const Tensor& a, const Tensor& b) {
@@ -153,43 +131,89 @@ Tensor compressed_mv(const Tensor& a, const Tensor& b) {
 }
 
 Tensor compressed_addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  const auto times = [](const Tensor& x, Scalar factor) {
-    return factor.is_integral() && factor.to_int64() == 1 ? x : mul(x, factor);
-  };
-  const Tensor product = times(mm(a, b), alpha);
-  TERCEL_CHECK(is_sparse(input.layout()) == is_sparse(product.layout()), NotImplementedError,
+  // A sum with an input by columns is by columns, so the product is computed as the transpose of one by rows.
+  const bool by_columns = is_compressed(input.layout()) && !by_rows(input.layout()) && has_sparse(a) && has_sparse(b);
+  Tensor product = by_columns ? t(mm(t(b), t(a))) : mm(a, b);
+  TERCEL_CHECK(!is_sparse(input.layout()) || is_sparse(product.layout()), NotImplementedError,
                "addmm: computation on CPU is not implemented for ", layout_word(input.layout()), " + ",
                layout_word(a.layout()), " @ ", layout_word(b.layout()));
-  const Tensor summand = is_sparse(input.layout()) ? input : expand(input, product.sizes());
-  if (equals(beta, 0)) return product;
-  return add(times(summand, beta), product);
+  if (!is_sparse(input.layout()))
+    product = to_dense(product);
+  else if (is_compressed(input.layout()))
+    product = in_layout_of(product, input);
+  return added(input, scaled(product, alpha), beta);
 }
 
-Tensor sparse::sampled_addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
-  check_defined("sampled_addmm", input, "self");
-  check_strided("sampled_addmm", mat1, "mat1");
-  check_strided("sampled_addmm", mat2, "mat2");
+namespace {
+
+/** The sizes before the matrix. */
+IntSpan batch_sizes(const Tensor& x) { return x.sizes().subspan(0, x.sizes().size() - 2); }
+
+void check_sampled(const Tensor& input, const Tensor& mat1, const Tensor& mat2) {
+  constexpr const char* kOp = "sampled_addmm";
+  check_defined(kOp, input, "self");
+  check_strided(kOp, mat1, "mat1");
+  check_strided(kOp, mat2, "mat2");
   TERCEL_CHECK(input.layout() == Layout::SparseCsr, RuntimeError,
                "sampled_addmm: Expected self to have sparse csr layout, but got ", layout_word(input.layout()));
-  TERCEL_CHECK(input.dim() == 2 && mat1.dim() == 2 && mat2.dim() == 2, NotImplementedError,
-               "sampled_addmm: expected matrices but got sizes ", input.sizes(), ", ", mat1.sizes(), " and ",
-               mat2.sizes());
-  TERCEL_CHECK(mat1.size(1) == mat2.size(0), RuntimeError, "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (",
-               mat1.size(0), "x", mat1.size(1), " and ", mat2.size(0), "x", mat2.size(1), ")");
-  TERCEL_CHECK(input.size(0) == mat1.size(0), RuntimeError,
-               "sampled_addmm: self.shape[-2] must match mat1.shape[-2], but got ", input.size(0), " and ",
-               mat1.size(0));
-  TERCEL_CHECK(input.size(1) == mat2.size(1), RuntimeError,
-               "sampled_addmm: self.shape[-1] must match mat2.shape[-1], but got ", input.size(1), " and ",
-               mat2.size(1));
+  TERCEL_CHECK(dense_dim(input) == 0, RuntimeError,
+               "sampled_addmm: Expected self to have no dense dimensions, but got ", dense_dim(input));
+  for (const auto& [factor, name] : {std::pair{&mat1, "mat1"}, {&mat2, "mat2"}})
+    TERCEL_CHECK(factor->dim() >= 2, RuntimeError, "sampled_addmm: Expected ", name, " to be a matrix, got ",
+                 factor->dim(), "-D tensor");
+  TERCEL_CHECK(batch_sizes(mat1) == batch_sizes(mat2), RuntimeError,
+               "sampled_addmm: Expected mat1 and mat2 to have the same batch size, but got ", batch_sizes(mat1),
+               " and ", batch_sizes(mat2));
+  TERCEL_CHECK(input.dim() == 2 || batch_sizes(input) == batch_sizes(mat1), RuntimeError,
+               "sampled_addmm: Expected self and mat1 to have the same batch size, but got ", batch_sizes(input),
+               " and ", batch_sizes(mat1));
+  TERCEL_CHECK(mat1.size(-1) == mat2.size(-2), RuntimeError,
+               "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (", mat1.size(-2), "x", mat1.size(-1), " and ",
+               mat2.size(-2), "x", mat2.size(-1), ")");
+  TERCEL_CHECK(input.size(-2) == mat1.size(-2), RuntimeError,
+               "sampled_addmm: self.shape[-2] must match mat1.shape[-2], but got ", input.size(-2), " and ",
+               mat1.size(-2));
+  TERCEL_CHECK(input.size(-1) == mat2.size(-1), RuntimeError,
+               "sampled_addmm: self.shape[-1] must match mat2.shape[-1], but got ", input.size(-1), " and ",
+               mat2.size(-1));
   TERCEL_CHECK(mat1.dtype() == mat2.dtype(), RuntimeError,
                "sampled_addmm: Expected mat1 and mat2 to have the same dtype, but got ", scalar_type_word(mat1.dtype()),
                " and ", scalar_type_word(mat2.dtype()));
   TERCEL_CHECK(mat1.dtype() == input.dtype(), RuntimeError,
                "sampled_addmm: Expected mat1 and self to have the same dtype, but got ", scalar_type_word(mat1.dtype()),
                " and ", scalar_type_word(input.dtype()));
-  const Tensor products = mul(sampled_values(input.detach(), mat1, mat2), alpha);
-  return with_values(input, equals(beta, 0) ? products : add(mul(compressed_values(input), beta), products));
+}
+
+/** A CSR matrix as a batch of these sizes; recorded. */
+Tensor expanded(const Tensor& x, IntSpan batch) {
+  const SparseData& parts = *x.impl().sparse();
+  const auto sizes_of = [batch](IntSpan sizes) {
+    DimVector out(batch);
+    for (const int64_t size : sizes) out.push_back(size);
+    return out;
+  };
+  const auto expand_part = [&](const Tensor& part) { return expand(part, sizes_of(part.sizes())); };
+  return sparse_ops::compressed_of_values(x.layout(), expand_part(parts.indices), expand_part(parts.plain_indices),
+                                          expand_part(compressed_values(x)), sizes_of(x.sizes()));
+}
+
+Tensor sampled_sum(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
+  if (input.dim() == 2) {
+    const Tensor products = scaled(sampled_values(input.detach(), mat1, mat2), alpha);
+    return with_values(input, equals(beta, 0) ? products : add(scaled(compressed_values(input), beta), products));
+  }
+  std::vector<Tensor> sums;
+  for (int64_t i = 0; i < input.size(0); ++i)
+    sums.push_back(sampled_sum(sparse_ops::batch_of(input, i), select(mat1, 0, i), select(mat2, 0, i), beta, alpha));
+  return sums.empty() ? with_values(input, clone(compressed_values(input))) : sparse_ops::stack_batches(sums);
+}
+
+}  // namespace
+
+Tensor sparse::sampled_addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
+  check_sampled(input, mat1, mat2);
+  const bool repeats = input.dim() == 2 && mat1.dim() > 2;
+  return sampled_sum(repeats ? expanded(input, batch_sizes(mat1)) : input, mat1, mat2, beta, alpha);
 }
 
 }  // namespace tercel

@@ -149,7 +149,11 @@ Tensor indices(const Tensor& x) {
 }
 
 Tensor values(const Tensor& x) {
-  if (is_compressed(x.layout())) return sparse_ops::compressed_values(x);
+  if (is_compressed(x.layout())) {
+    const Tensor out = sparse_ops::compressed_values(x);
+    if (!is_tracked(x)) detail::init_view(out, out.detach(), ViewOrigin::Ordinary);
+    return out;
+  }
   const SparseData& parts = coo_parts("values", x, "sparse tensor");
   TERCEL_CHECK(parts.coalesced, RuntimeError,
                "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
@@ -253,8 +257,10 @@ const Tensor& sparse_resize_(const Tensor& x, IntSpan size, int64_t sparse_dim, 
 }
 
 const Tensor& resize_as_sparse_(const Tensor& x, const Tensor& the_template) {
-  coo_parts("resize_as_sparse_", x);
+  check_defined("resize_as_sparse_", x, "self");
   check_defined("resize_as_sparse_", the_template, "the_template");
+  if (has_compressed(x, the_template)) return compressed_resize_as_(x, the_template);
+  coo_parts("resize_as_sparse_", x);
   return sparse_resize_(x, the_template.sizes(), sparse_dim(the_template), dense_dim(the_template));
 }
 

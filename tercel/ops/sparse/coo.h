@@ -80,7 +80,10 @@ TERCEL_API Tensor _sparse_broadcast_to(const Tensor& x, IntSpan size);
 TERCEL_API const Tensor& sparse_resize_(const Tensor& x, IntSpan size, int64_t sparse_dim, int64_t dense_dim);
 /** The same, and removes all entries. */
 TERCEL_API const Tensor& sparse_resize_and_clear_(const Tensor& x, IntSpan size, int64_t sparse_dim, int64_t dense_dim);
-/** sparse_resize_() to the sizes and numbers of dimensions of another tensor. */
+/**
+ * sparse_resize_() to the sizes and numbers of dimensions of another tensor. A compressed tensor takes the indices of
+ * one of the same layout too; new values hold whatever is there. RuntimeError for different layouts.
+ */
 TERCEL_API const Tensor& resize_as_sparse_(const Tensor& x, const Tensor& the_template);
 
 namespace sparse {

@@ -49,6 +49,11 @@ Tensor elements_at(const Tensor& x, const Tensor& indices, int64_t sparse_dim);
 
 /** Replaces the entries of x, a COO tensor with the sizes, and counts the change. Not recorded. */
 void replace_parts(const Tensor& x, const Tensor& with);
+/**
+ * The same of tensors of one dtype. Unless backward of a recorded change needs the old values, those of a compressed
+ * tensor of the same pattern are written over, so that values() and transposes see the change.
+ */
+void overwrite(const Tensor& x, const Tensor& with, bool records);
 /** x = result, of x's dtype, recorded: x's gradient is that of the result. */
 void replace_by_result(const Tensor& x, const Tensor& result);
 /** NotImplementedError if a change of a sparse tensor that is not recorded would have to be. */

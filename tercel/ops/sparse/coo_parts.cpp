@@ -212,7 +212,7 @@ void replace_parts(const Tensor& x, const Tensor& with) {
 void replace_by_result(const Tensor& x, const Tensor& result) {
   const bool records = should_record(x, result) && x.is_differentiable();
   check_inplace(x, records);
-  replace_parts(x, result);
+  overwrite(x, result, records);
   // The old value has no gradient of its own: if the result depends on it, it does so through a copy.
   if (records)
     record_inplace("CopyBackwards", x, {x, result}, [](BackwardCall& call) {

@@ -20,6 +20,7 @@ using sparse_ops::is_blocked;
 using sparse_ops::layout_word;
 using sparse_ops::make_compressed;
 using sparse_ops::make_coo;
+using sparse_ops::overwrite;
 using sparse_ops::parts_of;
 using sparse_ops::replace_parts;
 using sparse_ops::with_values;
@@ -57,7 +58,7 @@ void replace_by_copy(const Tensor& x, const Tensor& source, const Tensor& copy) 
   const bool records = should_record(x, source) && x.is_differentiable();
   check_inplace(x, records);
   const DimVector before(x.sizes());
-  replace_parts(x, copy);
+  overwrite(x, copy, records);
   if (records)
     record_inplace("CopyBackwards", x, {x, source}, [dtype = source.dtype(), before](BackwardCall& call) {
       if (call.needs(0)) {
@@ -72,7 +73,7 @@ void replace_by_copy(const Tensor& x, const Tensor& source, const Tensor& copy) 
 void replace_by_zeros(const Tensor& x, const Tensor& zero) {
   const bool records = should_record(x);
   check_inplace(x, records);
-  replace_parts(x, zero);
+  overwrite(x, zero, records);
   if (records)
     record_inplace("ZeroBackward0", x, {x}, [](BackwardCall& call) { call.set(0, zeros_like(call.grad())); });
 }

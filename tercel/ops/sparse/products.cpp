@@ -10,6 +10,7 @@
 #include "tercel/ops/sparse/coo.h"
 #include "tercel/ops/sparse/coo_impl.h"
 #include "tercel/ops/sparse/csr_impl.h"
+#include "tercel/ops/sparse/factors_impl.h"
 #include "tercel/ops/sparse/sparse.h"
 #include "tercel/ops/sparse/sparse_ops_impl.h"
 #include "tercel/ops/views/cat.h"
@@ -20,6 +21,9 @@ namespace tercel {
 
 namespace {
 
+using sparse_ops::added;
+using sparse_ops::adjoint_of;
+using sparse_ops::check_factors;
 using sparse_ops::coo_of_values;
 using sparse_ops::csr_of_entries;
 using sparse_ops::csr_rows;
@@ -32,6 +36,7 @@ using sparse_ops::for_values;
 using sparse_ops::make_coo;
 using sparse_ops::parts_of;
 using sparse_ops::recorded_values;
+using sparse_ops::scaled;
 using sparse_ops::unique_entries;
 
 /** A matrix by rows; equal entries are added. */
@@ -46,34 +51,6 @@ Tensor times_dense(const Tensor& a, const Tensor& b) { return csr_times_dense("m
 Tensor times_sparse(const Tensor& a, const Tensor& b) {
   const CsrMatrix out = csr_times_csr("mm", rows_of(a), rows_of(b));
   return make_coo(stack({csr_rows(out), out.columns}, 0), out.values, {a.size(0), b.size(1)}, true);
-}
-
-void check_matrix(const Tensor& x) {
-  if (is_sparse(x.layout())) {
-    const SparseData& parts = parts_of("mm", x);
-    TERCEL_CHECK(parts.sparse_dim == 2, RuntimeError, "addmm: matrices expected, got ", parts.sparse_dim, "D tensor");
-    TERCEL_CHECK(parts.dense_dim == 0, RuntimeError, "addmm: scalar values expected, got ", parts.dense_dim,
-                 "D values");
-  } else {
-    check_strided("mm", x);
-    TERCEL_CHECK(x.dim() == 2, RuntimeError, "addmm: matrices expected, got ", x.dim(), "D tensor");
-  }
-}
-
-void check_factors(const Tensor& a, const Tensor& b) {
-  check_defined("mm", a, "mat1");
-  check_defined("mm", b, "mat2");
-  check_matrix(a);
-  check_matrix(b);
-  TERCEL_CHECK(a.size(1) == b.size(0), RuntimeError, "addmm: Argument #3 (dense): Expected dim 0 size ", a.size(1),
-               ", got ", b.size(0));
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "mm: expected scalar type ", scalar_type_word(a.dtype()),
-               " but found ", scalar_type_word(b.dtype()));
-}
-
-Tensor adjoint_of(const Tensor& x) {
-  const Tensor turned = transpose(x, 0, 1);
-  return x.is_complex() ? conj(turned) : turned;
 }
 
 Tensor product(const Tensor& a, const Tensor& b) {
@@ -145,32 +122,9 @@ Tensor sparse::mm(const Tensor& mat1, const Tensor& mat2) {
   return recorded_product(mat1, mat2, true);
 }
 
-namespace {
-
-/** beta * input + product; for beta = 0 the input's elements are not read, so that its infinities and NaN are ignored.
- */
-Tensor added(const Tensor& input, const Tensor& product, Scalar beta) {
-  if (!is_sparse(input.layout()) && is_sparse(product.layout()))
-    throw_error<RuntimeError>({"addmm: expected a strided input to be added to a strided product"});
-  const Tensor whole = is_sparse(input.layout()) ? input : expand(input, product.sizes());
-  TERCEL_CHECK(whole.sizes() == product.sizes(), NotImplementedError, "addmm: not implemented for layout ",
-               to_string(input.layout()), " of an input that is broadcast: expected an input of sizes ",
-               product.sizes(), " but got ", whole.sizes());
-  if (const Complex<double> factor = beta.to_complex(); factor.real() != 0 || factor.imag() != 0)
-    return add(mul(whole, beta), product);
-  if (is_sparse(input.layout()) || !should_record(input)) return product;
-  const Tensor nothing = zeros(product.sizes(), TensorOptions(input.dtype(), input.device()));
-  record("MulBackward0", nothing, {input}, [sizes = DimVector(input.sizes())](BackwardCall& call) {
-    call.set(0, zeros(sizes, TensorOptions(call.grad().dtype(), call.grad().device())));
-  });
-  return add(nothing, product);
-}
-
-}  // namespace
-
 Tensor sparse::addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
   check_defined("sparse.addmm", input, "input");
-  return added(input, mul(sparse::mm(mat1, mat2), alpha), beta);
+  return added(input, scaled(sparse::mm(mat1, mat2), alpha), beta);
 }
 
 Tensor sparse_mm(const Tensor& a, const Tensor& b) {
@@ -190,7 +144,7 @@ Tensor sparse_mv(const Tensor& a, const Tensor& b) {
 
 Tensor sparse_addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_strided("addmv", input);
-  return added(input, mul(mv(a, b), alpha), beta);
+  return added(input, scaled(mv(a, b), alpha), beta);
 }
 
 Tensor sparse_bmm(const Tensor& given, const Tensor& b) {
@@ -232,7 +186,7 @@ Tensor sparse_matmul(const Tensor& a, const Tensor& b) {
 Tensor sparse_addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_defined("addmm", input, "input");
   if (has_compressed(input, a, b)) return compressed_addmm(input, a, b, beta, alpha);
-  return added(input, mul(mm(a, b), alpha), beta);
+  return added(input, scaled(mm(a, b), alpha), beta);
 }
 
 }  // namespace tercel

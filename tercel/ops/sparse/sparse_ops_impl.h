@@ -30,7 +30,10 @@ Tensor sparse_clone(const Tensor& x);
 Tensor sparse_to(const Tensor& x, ScalarType dtype, bool copy);
 const Tensor& sparse_copy_(const Tensor& x, const Tensor& source);
 const Tensor& sparse_zero_(const Tensor& x);
-/** Of a CSR matrix: more rows are empty, those behind the last one go with their entries. */
+/**
+ * Of CSR matrices: more rows are empty, those behind the last one go with their entries. Of a batch, which must not get
+ * larger, the first ones stay.
+ */
 const Tensor& sparse_resize_(const Tensor& x, IntSpan sizes);
 Tensor sparse_empty_like(const char* op, const Tensor& x, TensorOptions options, MemoryFormat format);
 /** Replaces what a sparse `out` holds by a result of the same layout; Note [Out variants]. */
@@ -93,5 +96,7 @@ Tensor sparse_bmm(const Tensor& a, const Tensor& b);
 Tensor sparse_matmul(const Tensor& a, const Tensor& b);
 Tensor sparse_addmv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
 Tensor sparse_addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha);
+/** X [*batch, n, k] with op(A) X = b for the upper or lower triangle of a compressed A [*batch, n, n]. */
+Tensor sparse_triangular_solve(const Tensor& b, const Tensor& A, bool upper, bool transposed, bool unitriangular);
 
 }  // namespace tercel

@@ -41,6 +41,23 @@ TEST(SparseVersions, PartsShareTheVersion) {
   EXPECT_EQ(apart.version(), 1u);
 }
 
+TEST(SparseVersions, TransposesOfCompressedTensorsAreViews) {
+  for (const Layout layout : {Layout::SparseCsr, Layout::SparseCsc}) {
+    const Tensor x = to_sparse(dense_matrix(), layout), turned = transpose(x, 0, 1);
+    const Tensor w = ones({2, 1}).requires_grad_();
+    const Tensor y = sum(mm(turned, w));
+    mul_(x, 2);
+    EXPECT_TRUE(equal(to_dense(turned), transpose(mul(dense_matrix(), 2), 0, 1)));
+    EXPECT_EQ(turned.version(), x.version());
+    TERCEL_EXPECT_THROW(y.backward(), RuntimeError, "modified by an inplace operation");
+    zero_(turned);
+    EXPECT_EQ(item(sum(to_dense(x))).to_double(), 0);
+    TERCEL_EXPECT_THROW(mul_(turned, select(select(w, 0, 0), 0, 0)), NotImplementedError, "are not recorded");
+    mul_(x, select(select(w, 0, 0), 0, 0));
+    TERCEL_EXPECT_THROW(mm(turned, w), NotImplementedError, "after a recorded in-place change of its base");
+  }
+}
+
 TEST(SparseVersions, HooksTakeTheGradientOfAnEmbedding) {
   const Tensor weight = ones({4, 2}).requires_grad_();
   Layout seen = Layout::Strided;
