@@ -2,6 +2,7 @@
 
 #include "cli/console.h"
 #include "cli/part_summary.h"
+#include "tercel/data/batch_reader.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -54,8 +55,7 @@ Json part_json(const data::DataPart& part, int64_t clicks) {
 
 void print_bad_records(const CommonOptions& common, int64_t count, const std::string& first) {
   if (count == 0) return;
-  print_warning(common, str_cat({counted(count, "bad record"), count == 1 ? " was" : " were", " left out",
-                                 first.empty() ? "" : ", the first: ", first}));
+  print_warning(common, data::bad_records_text(count, first));
 }
 
 }  // namespace tercel::cli

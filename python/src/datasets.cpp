@@ -4,8 +4,10 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,8 +21,10 @@
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/convert.h"
 #include "tercel/data/convert_dataset.h"
+#include "tercel/data/formats/parquet_format.h"
 #include "tercel/data/generate.h"
 #include "tercel/data/movielens.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/verify_dataset.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/enum_names.h"
@@ -191,10 +195,11 @@ template <class Options>
 nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, const std::string&, const Options&,
                                                bool, data::ConvertProgressFunction),
                    std::string_view owner, const nb::list& sources, nb::handle folder, const std::string& format,
-                   bool replace, nb::handle progress, const nb::dict& values) {
+                   bool replace, nb::handle progress, const nb::dict& values, nb::handle source_folder) {
   const std::vector<std::string> files = to_paths(sources);
   const std::string target = to_absolute_path(folder);
-  const auto options = writing_options<Options>(values, data::make_format(format, owner), owner);
+  auto options = writing_options<Options>(values, data::make_format(format, owner), owner);
+  options.source_folder = to_path(source_folder);
   return to_result(released([&] {
     return work(files, target, options, replace,
                 [&](const data::ConvertProgress& now) { report(progress, now.bytes_done, now.bytes_total); });
@@ -255,6 +260,25 @@ data::Dataset arrow_dataset(nb::handle train, nb::handle valid, nb::handle test,
     return data::dataset_from_arrow({streams[0].get(), streams[1].get(), streams[2].get()}, options,
                                     [&](int64_t rows) { report(progress, rows); });
   });
+}
+
+/** The Parquet files that sources are, or None: data::parquet_files_of(). */
+nb::object parquet_files(const nb::list& sources) {
+  const std::vector<std::string> given = to_paths(sources);
+  const std::optional<std::vector<std::string>> files = released([&] { return data::parquet_files_of(given); });
+  if (!files) return nb::none();
+  nb::list paths;
+  for (const std::string& path : *files) paths.append(from_path(path));
+  return paths;
+}
+
+/** Bytes of an open file, fewer than asked for only at its end. */
+nb::bytes read_at(const data::RandomAccessFile& file, int64_t offset, int64_t count) {
+  TERCEL_CHECK(offset >= 0 && count >= 0, ValueError, "read_at: expected an offset and a number of bytes, found ",
+               offset, " and ", count);
+  std::string bytes(static_cast<size_t>(std::min(count, std::max<int64_t>(0, file.size() - offset))), '\0');
+  const size_t found = released([&] { return file.read_at(bytes.data(), bytes.size(), offset); });
+  return nb::bytes(bytes.data(), found);
 }
 
 nb::object verify_dataset(const data::Dataset& dataset, nb::handle progress, const nb::dict& values) {
@@ -329,11 +353,11 @@ void register_datasets(nb::module_& m) {
     m.def(
         name,
         [work, owner](const nb::list& sources, nb::handle folder, const std::string& format, bool replace,
-                      nb::handle progress, const nb::dict& values) {
-          return convert(work, owner, sources, folder, format, replace, progress, values);
+                      nb::handle progress, const nb::dict& values, nb::handle source_folder) {
+          return convert(work, owner, sources, folder, format, replace, progress, values, source_folder);
         },
         nb::arg("sources"), nb::arg("folder"), nb::arg("format"), nb::arg("replace"), nb::arg("progress").none(),
-        nb::arg("values"));
+        nb::arg("values"), nb::arg("source_folder") = "");
   };
   define("_convert_criteo", data::convert_criteo, "criteo");
   define("_convert_csv", data::convert_csv, "csv");
@@ -341,6 +365,15 @@ void register_datasets(nb::module_& m) {
         nb::arg("replace"), nb::arg("progress").none(), nb::arg("values"));
   m.def("_arrow_dataset", arrow_dataset, nb::arg("train"), nb::arg("valid").none(), nb::arg("test").none(),
         nb::arg("progress").none(), nb::arg("values"));
+  m.def("_parquet_files", parquet_files, nb::arg("sources"));
+  nb::class_<data::RandomAccessFile>(m, "_DataFile")
+      .def_static("open",
+                  [](nb::handle path) {
+                    const std::string name = to_path(path);
+                    return released([&] { return data::open_data_file(name); }).release();
+                  })
+      .def("size", &data::RandomAccessFile::size)
+      .def("read_at", read_at, nb::arg("offset"), nb::arg("count"));
   m.def("_verify_dataset", verify_dataset, nb::arg("dataset"), nb::arg("progress").none(), nb::arg("values"));
   define("_convert_libsvm", data::convert_libsvm, "libsvm");
   define("_convert_libffm", data::convert_libffm, "libffm");

@@ -14,7 +14,6 @@
 #include "python/src/options.h"
 #include "python/src/out.h"
 #include "tercel/data/array_inputs.h"
-#include "tercel/data/batch_reader.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/layers/layers_impl.h"
@@ -128,10 +127,7 @@ nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, cons
   const SingleUser::Use use(self.user());
   check_rows(self, dataset);
   Probabilities probabilities(self.model(), dataset.part(name).rows(), progress);
-  released([&] {
-    data::BatchReader reader(dataset, name, recsys::evaluation_reading(self.model(), self.config()));
-    recsys::predict(self.model(), reader, probabilities, recsys::sampling_shift(self.data(), dataset, name));
-  });
+  released([&] { recsys::predict(self.model(), self.config(), self.data(), dataset, name, probabilities); });
   return own(wrap(probabilities.tensor()));
 }
 

@@ -2,9 +2,12 @@
 
 import datetime
 import gzip
+import os
+import tempfile
 
 import numpy as np
 import pytest
+from object_stores import WebServer
 
 import tercel as tc
 import tercel.data as td
@@ -37,6 +40,10 @@ def content(dataset):
     return {name: [open(file.path, "rb").read() for file in part.files] for name, part in dataset.parts.items()}
 
 
+def files_below(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
 def write_csv(columns, path):
     def cell(value):
         text = "|".join(value) if isinstance(value, list) else "" if value is None else str(value)
@@ -53,7 +60,8 @@ def duckdb_query(columns):
 
 
 PRODUCERS = {
-    "dict": dict, "arrays": lambda columns: {**columns, "age": np.array(columns["age"]), "user": np.array(columns["user"])},
+    "dict": dict, "arrays": lambda columns: {**columns, "age": np.array(columns["age"]), "user": np.array(columns["user"]),
+                                             "when": np.array(columns["when"], "M8[ns]")},
     "pyarrow": pa.table, "reader": lambda columns: pa.table(columns).to_reader(max_chunksize=100),
     "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns), "duckdb": duckdb_query,
     "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
@@ -84,6 +92,111 @@ def test_the_same_dataset_of_every_source(tmp_path, producer):
     made = td.convert(source, tmp_path / "made", **options)
     assert made.fields == wanted.fields and made.dataset.schema == wanted.dataset.schema
     assert content(made.dataset) == content(wanted.dataset)
+    if not producer.startswith("csv"):
+        assert files_below(tmp_path / "made") == files_below(tmp_path / "wanted")
+        assert made.dataset.conversion["sources"] == ["source.tsv"]
+
+
+def test_the_description_of_parts_does_not_depend_on_the_run(tmp_path, monkeypatch):
+    train, test = draw_columns(), draw_columns(100, seed=1)
+    options = {"label": "click", "categorical": ["user"], "valid_every": 5}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+        td.convert(train, tmp_path / f"of {name}", test=test, **options)
+        assert os.listdir(tmp_path / name) == []
+    assert files_below(tmp_path / "of a") == files_below(tmp_path / "of b")
+    conversion = td.open_dataset(tmp_path / "of a").conversion
+    assert conversion["sources"] == ["source.tsv"]
+    assert [one["value"] for one in conversion["settings"] if one["name"] == "test"] == ['["test.tsv"]']
+    with pytest.raises(tc.DataError, match=r"^test.tsv: line 2: column 1 \(click\): expected"):
+        td.convert(train, tmp_path / "bad", test={**test, "click": ["no"] * 100}, **options)
+
+
+TIMES = np.array(["2024-05-01T00:00:00", "2024-05-01T01:02:03.5", "2024-05-01T01:02:03.000004", "NaT", "2024-05-02T10:00:00.123456789",
+                  "1969-12-31T23:59:59.999999"], "M8[ns]")
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_times_have_the_same_texts_in_arrays_and_frames(tmp_path, unit):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    times = np.tile(TIMES.astype(f"M8[{unit}]"), 10)
+    columns = {"y": np.tile([0.0, 1.0], 30), "c": times, "time": np.where(np.isnat(times), times[0], times)}
+    structured = np.zeros(60, [("y", "f8"), ("c", times.dtype), ("time", times.dtype)])
+    for name, values in columns.items():
+        structured[name] = values
+    options = {"label": "y", "categorical": ["c"], "time_column": "time", "test_from": datetime.datetime(2024, 5, 2),
+               "time_parts": ["time=weekday"], "min_count": 1}
+    frame = pd.DataFrame(columns)
+    wanted = td.convert(frame, tmp_path / "wanted", **options)
+    assert (len(wanted.dataset.train), len(wanted.dataset.test)) == (50, 10)
+    assert wanted.fields[0].categories == len(set(times[[0, 1, 2, 5]].tolist()))
+    sources = {"arrays": columns, "structured": structured, "series": {name: frame[name] for name in frame}, "scalars": {
+        name: list(values) for name, values in columns.items()}}
+    if unit != "s":  # polars has none
+        sources["polars"] = pl.DataFrame(columns)
+    for name, source in sources.items():
+        made = td.convert(source, tmp_path / name, **options)
+        assert files_below(tmp_path / name) == files_below(tmp_path / "wanted"), name
+        assert made.fields == wanted.fields
+
+
+def test_dates_and_lists_of_times(tmp_path):
+    options = {"label": "y", "categorical": ["c"], "min_count": 1}
+    days = np.array(["2024-05-01", "2024-05-03", "NaT"] * 10, "M8[D]")
+    y = [0, 1, 1] * 10
+    sources = [({"y": y, "c": days}, {"y": y, "c": days.tolist()}),
+               ({"y": y, "c": days.astype("M8[M]")}, {"y": y, "c": days.astype("M8[M]").tolist()}),
+               ({"y": y, "c": days.astype("M8[h]")}, {"y": y, "c": days.astype("M8[us]").tolist()}),
+               ({"y": y, "c": np.stack([days.astype("M8[ns]")] * 2, 1)}, {"y": y, "c": [[t, t] for t in days.astype("M8[us]").tolist()]})]
+    hidden = np.ma.array(days, mask=[True, False, False] * 10)
+    sources.append(({"y": y, "c": hidden}, {"y": y, "c": hidden.tolist()}))
+    for i, pair in enumerate(sources):
+        for j, source in enumerate(pair):
+            td.convert(source, tmp_path / f"{i}{j}", **options)
+        assert files_below(tmp_path / f"{i}0") == files_below(tmp_path / f"{i}1")
+
+
+def test_parquet_sources_are_those_that_open_files_takes(tmp_path):
+    columns = draw_columns(40)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    table = pa.table({"click": pa.array(columns["click"], pa.float32()), "user": columns["user"], "key": list(range(40))})
+    for i in range(2):
+        pq.write_table(table.slice(20 * i, 20), folder / f"part-{i}.parquet")
+    (folder / "._part-0.parquet").write_bytes(b"no Parquet")
+    (folder / "_SUCCESS").write_bytes(b"")
+    pq.write_table(table, tmp_path / "all.pq")
+    both = ({"categorical": ["user"], "min_count": 1, "test_every": 0}, {"categorical": ["key"], "encode": False})
+
+    def keys(source, options):
+        made = td.convert(source, tmp_path / "made", replace=True, label="click", **options)
+        return [batch["keys"].keys.tolist() for batch in made.dataset.batches(batch_size=100)]
+
+    wanted = [keys(tmp_path / "all.pq", options) for options in both]
+    assert wanted[1] == [list(range(40))]
+    web = WebServer({name: (folder / name).read_bytes() for name in ("part-0.parquet", "part-1.parquet")})
+    try:
+        parts = [folder / "part-0.parquet", folder / "part-1.parquet"]
+        for source in (folder, str(folder).encode(), str(folder / "part-*.parquet"), str(folder / "p*"), parts, [str(parts[0]), parts[1]],
+                       str(folder / "part-[01].parquet"), [web.url + "/part-0.parquet", web.url + "/part-1.parquet"]):
+            for options, like in zip(both, wanted):
+                assert keys(source, options) == like, source
+        with pytest.raises(OSError, match="no.parquet: HTTP: expected the file, found status 404"):
+            td.convert(web.url + "/no.parquet", tmp_path / "made", replace=True, label="click", **both[0])
+    finally:
+        web.close()
+    (folder / "below").mkdir()
+    pq.write_table(table, folder / "below" / "a.parquet")
+    (tmp_path / "empty").mkdir()
+    for source, message in ((folder, "found some in its subfolder"), (tmp_path / "empty", "a folder with files"),
+                            (str(tmp_path / "*.parquet"), "files that match the pattern")):
+        for options in both:
+            with pytest.raises(OSError, match=message):
+                td.convert(source, tmp_path / "none", label="click", **options)
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "text[1].csv").write_text("click,user\n" + "0,a\n1,b\n" * 10)
+    assert len(td.convert(tmp_path / "text[1].csv", tmp_path / "text", label="click", categorical=["user"]).dataset) == 20
 
 
 def test_parts_of_their_own_and_formats(tmp_path):

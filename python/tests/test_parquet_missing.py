@@ -132,3 +132,38 @@ def test_lists_without_any_element_have_no_type(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"click": LABELS, "k": pa.array([[], [None], None, []], pa.list_(pa.null()))}), path)
     assert read(describe(path, categorical=["k"], fill_null_key=[3]))[2] == [[[]], [[3]], [[3]], [[]]]
+
+
+def dense_of(dataset, **options):
+    with dataset.batches("train", batch_size=100, **options) as reader:
+        return [row for batch in reader for row in batch.dense.tolist()]
+
+
+@pytest.mark.parametrize("lists, fill, expected", [
+    ([[1, 2], None, [3, 4]], [9], [[1, 2], [9, 9], [3, 4]]),
+    ([[1, 2, 3], None], [9], [[1, 2, 3], [9, 9, 9]]),
+    ([None, None, [1, 2], [3, None]], [9], [[9, 9], [9, 9], [1, 2], [3, 9]]),
+    ([None] * 50 + [[1, 2]], [0], [[0, 0]] * 50 + [[1, 2]]),
+    ([[1, 2], [3], [4, 5, 6], [], None, [7, 8]], [], [[1, 2], [7, 8]]),
+    ([[1], [2, 3, 4]], [], [[1]]),
+], ids=str)
+@pytest.mark.parametrize("row_group_size", [1, 3, 100])
+def test_the_width_of_lists_is_that_of_the_first(tmp_path, lists, fill, expected, row_group_size):
+    table = pa.table({"click": pa.array([1] * len(lists), pa.float32()), "x": pa.array(lists, pa.list_(pa.float64()))})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
+    dataset = describe(tmp_path / "a.parquet", dense=["x"], fill_null_dense=fill)
+    memory = td.ArrowDataset(table, label="click", dense="x", fill_null_dense=fill)
+    assert dataset.schema == memory.schema and dataset.schema.dense_dim == len(expected[0])
+    assert dense_of(dataset, on_bad_record="skip") == dense_of(memory, on_bad_record="skip") == expected
+    if len(expected) < len(lists):
+        with pytest.raises(tc.DataError, match=f"row 1: column 'x': expected a list of {len(expected[0])} values"):
+            dense_of(dataset)
+
+
+def test_the_first_list_may_be_far_behind_the_start(tmp_path):
+    for i, lists in enumerate(([None] * 3000, [None] * 3000 + [[1, 2, 3]])):
+        pq.write_table(pa.table({"click": pa.array([1] * len(lists), pa.float32()), "x": pa.array(lists, pa.list_(pa.float32()))}),
+                       tmp_path / f"{i}.parquet", row_group_size=2000)
+    dataset = describe(tmp_path, dense=["x"], fill_null_dense=[0])
+    assert dense_of(dataset)[-2:] == [[0, 0, 0], [1, 2, 3]] and len(dataset) == 6001
+    assert describe(tmp_path / "0.parquet", dense=["x"], fill_null_dense=[0]).schema.dense_dim == 1

@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -84,6 +85,50 @@ def test_training_a_dataset(dataset):
     assert session.evaluate(session.batches(dataset, "test", batch_size=150)) == metrics
     assert session.evaluate(dataset, "train")["auc"] != metrics["auc"]
     assert "MLP" in session.summary() and session.heads == ["loss"] and session.schema == dataset.schema
+
+
+def test_bad_records_are_left_out_of_metrics_with_a_warning_but_never_of_predictions(tmp_path):
+    made = td.generate(tmp_path / "data", rows=1000, preset="small", seed=1, test_fraction=0.2).dataset
+    session = session_of(made)
+    whole = session.predict(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.evaluate(), session.evaluate(made)
+    path = made.test.files[0].path
+    content = bytearray(open(path, "rb").read())
+    header = 69
+    record = (len(content) - header) // 200
+    for row in (3, 77):
+        content[header + row * record + record - 1] ^= 1  # the sum
+    open(path, "wb").write(content)
+
+    damaged = td.open_dataset(tmp_path / "data")
+    with pytest.raises(tc.DataError, match="record 3: "):
+        session.evaluate(damaged)
+    skipping = tr.Session("dlrm", damaged, solver=SOLVER, data={"on_bad_record": "skip"})
+    with pytest.warns(UserWarning, match="^evaluate: 2 bad records were left out, the first: .*part-0.data: record 3: ") as said:
+        metrics = skipping.evaluate(damaged)
+    assert len(said) == 1
+    assert metrics == skipping.evaluate(skipping.batches(damaged, "test", batch_size=150, on_bad_record="skip"))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="^evaluate: 2 bad records were left out, the first: .*record 3: "):
+            assert skipping.evaluate() == metrics
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="2 bad records"):
+            skipping.evaluate(damaged)
+        for model in (skipping, session):
+            with pytest.raises(tc.DataError, match="record 3: "):
+                model.predict(damaged)
+    with tr.Trainer("dlrm", damaged, tmp_path / "run", solver=SOLVER, data={"on_bad_record": "skip"}) as trainer:
+        with pytest.warns(UserWarning, match="2 bad records"):
+            trainer.run()
+    loaded = tr.load_model(tmp_path / "run")
+    with pytest.raises(tc.DataError, match="record 3: "):
+        loaded.predict(damaged)
+    with pytest.warns(UserWarning, match="2 bad records"):
+        loaded.evaluate(damaged)
+    assert whole.shape == (200,)
 
 
 def test_the_ways_to_give_batches_agree(dataset):

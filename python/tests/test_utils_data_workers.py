@@ -430,7 +430,41 @@ def test_an_index_that_cannot_be_sent():
     assert next(iterator) == 3
     with pytest.raises((AttributeError, RuntimeError), match="pickle"):
         next(iterator)  # asks for the next but one
-    assert list(iterator) == [5, 6]  # the batch that was to be delivered then is lost
+    assert list(iterator) == [4, 5, 6]  # with the batch that was to be delivered then
+
+
+class RaisesOnce:
+    def __init__(self, at):
+        self.numbers, self.at = iter(range(12)), at
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        number = next(self.numbers)
+        if number == self.at:
+            self.at, self.numbers = -1, iter(range(number, 12))
+            raise ValueError("once")
+        return number
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 2}, {"num_workers": 2, "in_order": False}, {"prefetch_factor": 1}], ids=str)
+@pytest.mark.parametrize("at", [5, 7, 11])
+def test_a_sampler_that_raises_once_loses_no_batch(options, at):
+    iterator = iter(DataLoader(Calls(lambda i: tc.full((20000,), i)), batch_size=None, sampler=RaisesOnce(at),
+                               **{"num_workers": 1, "prefetch_factor": 2, **options}))
+    found, raised = [], 0
+    while True:
+        try:
+            found.append(next(iterator)[0].item())
+        except ValueError:
+            raised += 1
+        except StopIteration:
+            break
+    assert sorted(found) == list(range(12)) and raised == 1
+    assert found == sorted(found) or "in_order" in options
+    del iterator
+    assert maps() == 0
 
 
 def test_warnings_of_a_run():

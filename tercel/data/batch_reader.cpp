@@ -251,4 +251,9 @@ int64_t BatchReader::epoch_batches() const noexcept {
 const Schema& BatchReader::schema() const noexcept { return state_->schema; }
 const ReaderOptions& BatchReader::options() const noexcept { return state_->options; }
 
+std::string bad_records_text(int64_t count, const std::string& first) {
+  return str_cat({format_count(count), count == 1 ? " bad record was" : " bad records were", " left out",
+                  first.empty() ? "" : ", the first: ", first});
+}
+
 }  // namespace tercel::data

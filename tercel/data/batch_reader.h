@@ -205,4 +205,7 @@ class TERCEL_API BatchReader {
   std::unique_ptr<State> state_;
 };
 
+/** "3 bad records were left out, the first: <message>", of BatchReader::bad_records() and first_bad_record(). */
+TERCEL_API std::string bad_records_text(int64_t count, const std::string& first);
+
 }  // namespace tercel::data

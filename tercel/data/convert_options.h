@@ -62,6 +62,9 @@ struct ConvertOptions : SplitOptions {
   int64_t rows_per_file = 4 << 20;
   /** Of the files. */
   std::shared_ptr<const DatasetFormat> format = norm_format();
+  /** Where relative paths of sources, `test` and `valid` start; descriptions and errors have the paths as they are
+   * given. Empty: the working folder. */
+  std::string source_folder;
 
   // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
   static constexpr auto fields() {

@@ -42,9 +42,10 @@ Converter::Converter(ConversionJob job, TextFormat format, ConvertProgressFuncti
   TERCEL_CHECK(!job_.sources.empty(), ConfigError, "convert: expected files to convert, found none");
   TERCEL_CHECK(job_.options.format, ConfigError, "convert: expected a format, such as norm_format(), found none");
   const auto add = [&](const std::vector<std::string>& paths, std::optional<PartName> part) {
-    for (const std::string& path : paths) {
+    for (const std::string& name : paths) {
+      const std::string path = name == kStandardInput ? name : join_path(job_.options.source_folder, name);
       if (job_.replace && path != kStandardInput) check_outside(job_.folder, path);
-      sources_.push_back({path, path});
+      sources_.push_back({path, name});
       parts_.push_back(part);
     }
   };

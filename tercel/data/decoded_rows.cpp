@@ -61,6 +61,16 @@ struct RowsOf {
 
 }  // namespace
 
+std::optional<int64_t> FloatColumn::first_list_length(int64_t rows) const {
+  int64_t row = 0;  // no row before it has a list
+  for (const BadCell& cell : bad) {
+    if (cell.row != row) break;
+    if (cell.kind == BadCell::Kind::Count) return std::max<int64_t>(1, cell.found);
+    ++row;
+  }
+  return row < rows ? std::optional<int64_t>(1) : std::nullopt;
+}
+
 void DecodedRows::clear_like(const DecodedRows& other) {
   rows = 0;
   origins.clear();

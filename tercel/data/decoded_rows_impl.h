@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct FloatColumn {
   const float* values = nullptr;
   std::vector<float> own;    // that `values` may point to
   std::vector<BadCell> bad;  // in the order of the rows
+
+  /** Of lists that were decoded with width 1: the length of the first one, at least 1. None if all `rows` are missing.
+   */
+  std::optional<int64_t> first_list_length(int64_t rows) const;
 };
 
 /** The keys of a slot: those of row r begin at keys[offsets[r]], or at keys[per_row * r] if there are no offsets. */

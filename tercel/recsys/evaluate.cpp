@@ -8,6 +8,8 @@
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/metrics/head_metrics.h"
 #include "tercel/recsys/metrics/values_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
 
@@ -62,7 +64,14 @@ MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver obser
 MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
                       RowObserver observer, double logit_shift) {
   data::BatchReader reader(dataset, part, evaluation_reading(model, config));
-  return evaluate(model, reader, observer, logit_shift);
+  MetricValues values = evaluate(model, reader, observer, logit_shift);
+  warn_of_bad_records(reader);
+  return values;
+}
+
+void warn_of_bad_records(const data::BatchReader& reader) {
+  if (reader.bad_records() == 0) return;
+  warn(str_cat({"evaluate: ", data::bad_records_text(reader.bad_records(), reader.first_bad_record())}));
 }
 
 }  // namespace tercel::recsys

@@ -44,9 +44,11 @@ TERCEL_API double sampling_shift(const data::DataIdentity& trained_on, const dat
  */
 TERCEL_API MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer, double logit_shift = 0,
                                  RankingMetrics* ranking = nullptr);
-/** The same on a part of a dataset; every row counts once. */
+/** The same on a part of a dataset; every row counts once. Warns as warn_of_bad_records(). */
 TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part,
                                  const ModelConfig& config, RowObserver observer, double logit_shift = 0);
+/** A warn() with the number of rows that the reader left out and the first of them; none if it left out none. */
+TERCEL_API void warn_of_bad_records(const data::BatchReader& reader);
 /** Logits with a shift, which do not change where it is 0. */
 TERCEL_API std::vector<Tensor> shifted(std::vector<Tensor> logits, double logit_shift);
 

@@ -144,12 +144,17 @@ int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, d
   return rows;
 }
 
-int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
-  check_dataset_fits(model.data, dataset);
-  data::ReaderOptions reading = evaluation_reading(model.model, model.config);
+int64_t predict(Model& model, const ModelConfig& config, const data::DataIdentity& trained_on,
+                const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
+  data::ReaderOptions reading = evaluation_reading(model, config);
   reading.on_bad_record = data::OnBadRecord::Fail;  // every row has its probability
   data::BatchReader reader(dataset, part, reading);
-  return predict(model.model, reader, sink, sampling_shift(model.data, dataset, part));
+  return predict(model, reader, sink, sampling_shift(trained_on, dataset, part));
+}
+
+int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
+  check_dataset_fits(model.data, dataset);
+  return predict(model.model, model.config, model.data, dataset, part, sink);
 }
 
 int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {

@@ -66,7 +66,14 @@ using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;
 
 /** Probabilities for the rows that a reader delivers from its position on; returns their number. */
 TERCEL_API int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, double logit_shift = 0);
-/** The same for the rows of a part, in order, with their sampling_shift(); DataError as check_dataset_fits(). */
+/**
+ * The same for all rows of a part, in order, with their sampling_shift(), of a dataset that check_dataset_fits().
+ * DataError for a bad record, whatever data.on_bad_record of the configuration is: a row that is left out would move
+ * those behind it.
+ */
+TERCEL_API int64_t predict(Model& model, const ModelConfig& config, const data::DataIdentity& trained_on,
+                           const data::Dataset& dataset, data::PartName part, ProbabilitySink sink);
+/** The same with its check; DataError as check_dataset_fits(). */
 TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink);
 
 /**

@@ -342,7 +342,9 @@ MetricValues Session::evaluate(RowObserver observer) {
     ~Rewound() { reader.rewind(); }
   };
   const Rewound rewound{*test_reader_};
-  return recsys::evaluate(model_, *test_reader_, observer, sampling_shift(identity_.data));
+  MetricValues values = recsys::evaluate(model_, *test_reader_, observer, sampling_shift(identity_.data));
+  warn_of_bad_records(*test_reader_);
+  return values;
 }
 
 void Session::check_finite() { check_finite("check_finite"); }

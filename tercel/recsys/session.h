@@ -119,8 +119,8 @@ class TERCEL_API Session {
   bool is_whole() const { return phase_ != Phase::Changing; }
 
   /**
-   * Metrics on the test part; every row counts once. Empty if the observer stopped it, which must not evaluate or
-   * train. RuntimeError without test rows; NumericError as check_finite().
+   * Metrics on the test part; every row counts once. Warns as warn_of_bad_records(). Empty if the observer stopped it,
+   * which must not evaluate or train. RuntimeError without test rows; NumericError as check_finite().
    */
   MetricValues evaluate(RowObserver observer);
   /** Rows for evaluate(); 0 without a test part. */

@@ -121,6 +121,34 @@ TEST(ConvertSplit, ByFiles) {
   TERCEL_EXPECT_THROW(conversion.run(numbered(12), options), IoError, "absent.csv");
 }
 
+TEST(ConvertSplit, RelativePathsStartInTheSourceFolder) {
+  TableConversion conversion;
+  const TemporaryFolder& folder = conversion.folder();
+  folder.put("in/train.csv", numbered(12));
+  folder.put("in/test.csv", numbered(2, 20));
+  CsvOptions options = numbered_options();
+  options.test_every = -1;
+  options.test = {"test.csv"};
+  options.valid = {folder.put("valid.csv", numbered(1, 22))};
+  options.source_folder = folder / "in";
+  const auto run = [&] {
+    return convert_csv({"train.csv"}, folder / "data", options, /*replace=*/true, ignore_progress);
+  };
+  const Dataset dataset = run().dataset;
+  EXPECT_EQ(conversion.rows(dataset, PartName::Train).dense.size(), 12u);
+  EXPECT_EQ(conversion.rows(dataset, PartName::Valid).dense, std::vector<float>{22});
+  EXPECT_EQ(conversion.rows(dataset, PartName::Test).dense, (std::vector<float>{20, 21}));
+  EXPECT_EQ(dataset.conversion->sources, std::vector<std::string>{"train.csv"}) << "as it is given";
+  EXPECT_EQ(*dataset.conversion->setting("test"), "[\"test.csv\"]");
+  folder.put("in/test.csv", "y,n,ts,c\nno,1,,x\n");
+  try {
+    run();
+    ADD_FAILURE() << "expected a DataError";
+  } catch (const DataError& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("test.csv: line 2: ")) << error.what();
+  }
+}
+
 TEST(ConvertSplit, OptionsExcludeEachOther) {
   TableConversion conversion;
   const auto refused = [&](const auto& change, const char* text) {

@@ -1,19 +1,53 @@
 """Columns of tables as delimited text: what the conversion of text reads."""
 
+import io
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
+
+from tercel import _C
 
 CHUNK_ROWS = 1 << 15
 LIST_SEPARATOR = "\x1f"
 """Between the values of a list; a control character of ASCII that is made for it."""
 
+_DATES = ("Y", "M", "W", "D")
 _TO_QUOTE = ("\t", '"', "\n", "\r")
+
+
+def _is_time(value: Any) -> bool:
+    """Whether it is a datetime64, or an array of them, of NumPy: item() and tolist() make numbers of nanoseconds."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)) and value.dtype.kind == "M"
+
+
+def _time_text(text: str) -> str:
+    """What NumPy writes, as isoformat() of datetimes and of pandas' timestamps does: frames have the same texts."""
+    seconds, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    digits = 6 if len(fraction) <= 6 else max(9, len(fraction))
+    return "" if text == "NaT" else f"{seconds}.{fraction:0<{digits}}" if fraction else seconds
+
+
+def _time_texts(values: Any) -> Any:
+    """The texts of a datetime64; of an array a list, of lists where it has several dimensions."""
+    import numpy
+
+    if isinstance(values, numpy.ma.MaskedArray):
+        values = values.filled(numpy.datetime64("NaT"))
+    unit = numpy.datetime_data(values.dtype)[0]
+    texts = numpy.datetime_as_string(values, unit="D" if unit in _DATES else "s" if unit in ("h", "m") else None)
+
+    def each(of: Any) -> Any:
+        return list(map(each, of)) if isinstance(of, list) else _time_text(of)
+
+    return each(texts.tolist())
 
 
 def _scalar(value: Any) -> str:
     if hasattr(value, "dtype") and hasattr(value, "item"):  # NumPy's
-        value = value.item()
+        value = _time_texts(value) if _is_time(value) else value.item()
     if type(value).__name__ == "NAType":  # pandas'; comparing it gives itself
         return ""
     if value is None or value != value:  # NaN, NaT
@@ -72,6 +106,11 @@ def _texts(values: Sequence[Any], weights: Optional[Sequence[Any]], separator: s
 
 
 def _list_of(values: Any) -> List[Any]:
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "time_unit", "") == "ns" and getattr(dtype, "time_zone", "") is None:
+        values = values.to_numpy()  # of polars, whose lists have microseconds
+    if _is_time(values):
+        return list(_time_texts(values))
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, method):
             return list(getattr(values, method)())
@@ -97,11 +136,38 @@ def _named(table: Any, names: Sequence[str], known: Sequence[str], of: Callable[
     return {name: of(name) for name in names}
 
 
+class _RemoteFile(io.RawIOBase):
+    """A file of a store, by its URL, for pyarrow."""
+
+    def __init__(self, url: str) -> None:
+        self._file = _C._DataFile.open(url)
+        self._size: int = self._file.size()
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._file.read_at(self._position, self._size if size < 0 else size)
+        self._position += len(data)
+        return data
+
+
 @dataclass
 class ParquetFiles:
-    """Parquet files as a table."""
+    """Parquet files, by path or URL, as a table."""
 
-    paths: Sequence[Any]
+    paths: Sequence[str]
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Record batches of pyarrow."""
@@ -110,7 +176,7 @@ class ParquetFiles:
         except ImportError:
             raise ImportError("convert: reading texts of Parquet files needs pyarrow: pip install pyarrow") from None
         for path in self.paths:
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with pyarrow.parquet.ParquetFile(_RemoteFile(path) if "://" in path else path) as file:
                 known = file.schema_arrow.names
                 yield from file.iter_batches(CHUNK_ROWS, columns=[name for name in names if name in known])
 

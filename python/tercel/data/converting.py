@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
+from tercel import _C
 from tercel.data._options import _tables, flag_of, name_of, path_of, paths_of, progress_of, takes_options
 from tercel.data.arrow_dataset import ArrowDataset, is_table
 from tercel.data.dataset import Dataset, open_files
-from tercel.data.making import ConvertResult, Progress, convert_csv, convert_dataset
+from tercel.data.making import ConvertResult, Progress, convert_csv, convert_dataset, convert_texts
 from tercel.data._table_text import LIST_SEPARATOR, ParquetFiles, write_text
 
 if TYPE_CHECKING:
@@ -40,17 +41,12 @@ def _columns_of(options: Mapping[str, Any]) -> List[str]:
 
 
 def _parquet_paths(source: Any) -> Optional[List[str]]:
-    """The paths of a source, if they are Parquet files or a folder of them."""
+    """The files of a source, if they are Parquet files, patterns of them or folders with them."""
     if not isinstance(source, (str, bytes)) and not hasattr(type(source), "__fspath__"):
         if isinstance(source, Mapping) or not hasattr(type(source), "__iter__"):
             return None
-    paths = [os.fsdecode(path) for path in paths_of(source, "source")]
-    if all(path.endswith((".parquet", ".pq")) for path in paths) and paths:
-        return paths
-    if len(paths) == 1 and os.path.isdir(paths[0]):
-        names = sorted(name for name in os.listdir(paths[0]) if name.endswith(".parquet"))
-        return [os.path.join(paths[0], name) for name in names] or None
-    return None
+    files: Optional[List[str]] = _C._parquet_files(paths_of(source, "source"))
+    return files or None
 
 
 def _encode(tables: Mapping[str, Any], target: Dict[str, Any], progress: Progress,
@@ -67,14 +63,15 @@ def _encode(tables: Mapping[str, Any], target: Dict[str, Any], progress: Progres
             raise ValueError(f"convert: option 'weighted': expected names of categorical columns, found {name!r}")
     told = None if progress is None else lambda rows: progress(rows, 0)
     with tempfile.TemporaryDirectory(prefix="tercel-convert-") as folder:
-        files = {part: os.path.join(folder, f"{part}.tsv") for part in tables}
+        files = {part: f"{part}.tsv" for part in tables}
         lists = set(weighted)
         for part, table in tables.items():
-            lists |= write_text(table, names, weighted, files[part], LIST_SEPARATOR, told)
+            lists |= write_text(table, names, weighted, os.path.join(folder, files[part]), LIST_SEPARATOR, told)
         if lists:
             options.update(list_separator=LIST_SEPARATOR, lists=[name for name in names if name in lists])
-        options.update({part: [file] for part, file in files.items() if part != "source"})
-        return convert_csv(files["source"], delimiter="tab", progress=progress, **target, **options)
+        options.update({part: [file] for part, file in files.items() if part != "source"}, delimiter="tab")
+        # Names without the folder: it is another one each time, and descriptions have the names.
+        return convert_texts(_C._convert_csv, [files["source"]], (*target.values(), progress), options, folder)
 
 
 def _split(options: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
@@ -99,7 +96,7 @@ def convert(source: Any, folder: Any, *, valid: Any = None, test: Any = None, en
     - a table: what ArrowDataset takes. Any object with __arrow_c_stream__ that is not a table of pyarrow, polars or
       pandas, such as a query of DuckDB, needs pyarrow or polars to be installed if its categories are encoded;
     - paths of text files, plain or gzip: convert_csv() with the same options; tabs separate the columns of *.tsv;
-    - paths of Parquet files, or a folder of them;
+    - paths or URLs of Parquet files, patterns of them ("part-*.parquet") or folders with them, as open_files() takes them;
     - a Dataset: convert_dataset(), without `valid` and `test`.
 
     Categories, texts or numbers, become keys by a vocabulary or hashes, numbers are transformed and rows are split as
@@ -109,7 +106,8 @@ def convert(source: Any, folder: Any, *, valid: Any = None, test: Any = None, en
     column are bags of values; weighted columns have their weights in a column NAME_weight. Columns that are not named
     are left out.
 
-    Tables that are encoded are written as text to TMPDIR first: errors name its lines, of which the first is a header.
+    Tables and Parquet files that are encoded are written as text, source.tsv, valid.tsv and test.tsv, to TMPDIR first:
+    errors name its lines, of which the first is a header. The same rows give the same files, whatever they come from.
     progress(done, all) is called now and then, in rows, with 0 for all where their number is not known, or bytes; its
     exceptions, and Ctrl-C, end the work, and nothing is left. In the result, numbers of clicks are -1 where they are not
     counted, for rows that are not encoded.

@@ -125,9 +125,10 @@ def _result(made: Tuple[Any, ...]) -> ConvertResult:
                          left_out)
 
 
-def _convert(work: Callable[..., Any], sources: Any, target: Tuple[Any, ...],
-             options: Mapping[str, Any]) -> ConvertResult:
-    return _result(work(paths_of(sources, "sources"), *target, _text_options(options)))
+def convert_texts(work: Callable[..., Any], sources: Any, target: Tuple[Any, ...], options: Mapping[str, Any],
+                  source_folder: str = "") -> ConvertResult:
+    """By a function of the C++ library. Relative paths of sources, test and valid start in the folder."""
+    return _result(work(paths_of(sources, "sources"), *target, _text_options(options), source_folder))
 
 
 @takes_options("csv", "format.")
@@ -141,7 +142,7 @@ def convert_csv(sources: Any, folder: Any, *, replace: bool = False, progress: P
     valid_from may be numbers and datetimes. ConfigError for invalid options, DataError that names file, line and column
     for invalid text.
     """
-    return _convert(_C._convert_csv, sources, _target(folder, format, replace, progress), options)
+    return convert_texts(_C._convert_csv, sources, _target(folder, format, replace, progress), options)
 
 
 @takes_options("criteo", "format.")
@@ -151,7 +152,7 @@ def convert_criteo(sources: Any, folder: Any, *, replace: bool = False, progress
     Converts Criteo's click logs, rows of a label, 13 integers and 26 categories, separated by tabs, as convert_csv()
     does: `tercel convert criteo` on the command line. `recipe` sets the defaults of the other options.
     """
-    return _convert(_C._convert_criteo, sources, _target(folder, format, replace, progress), options)
+    return convert_texts(_C._convert_criteo, sources, _target(folder, format, replace, progress), options)
 
 
 def _dataset(value: Any, argument: str) -> Any:
@@ -189,7 +190,7 @@ def convert_libsvm(sources: Any, folder: Any, *, replace: bool = False, progress
     Converts libsvm's text, rows of a label and features index:value, as convert_csv() does, to one slot "features":
     `tercel convert libsvm` on the command line.
     """
-    return _convert(_C._convert_libsvm, sources, _target(folder, format, replace, progress), options)
+    return convert_texts(_C._convert_libsvm, sources, _target(folder, format, replace, progress), options)
 
 
 @takes_options("libffm", "format.")
@@ -199,7 +200,7 @@ def convert_libffm(sources: Any, folder: Any, *, replace: bool = False, progress
     Converts libffm's text, rows of a label and features field:index:value, as convert_csv() does, to a slot for each
     field: `tercel convert libffm` on the command line.
     """
-    return _convert(_C._convert_libffm, sources, _target(folder, format, replace, progress), options)
+    return convert_texts(_C._convert_libffm, sources, _target(folder, format, replace, progress), options)
 
 
 @takes_options("like")

@@ -162,8 +162,9 @@ class Model:
         - a Batch.
 
         ValueError that names input and row for arrays that do not fit, and for an ArrayDataset with other fields;
-        DataError for a dataset whose rows mean something else than those that the model was trained on. Of a Batch only
-        shapes and the range of keys are checked.
+        DataError for a dataset whose rows mean something else than those that the model was trained on, and for a bad
+        record, also with data.on_bad_record="skip": every row has its probability. Of a Batch only shapes and the range of
+        keys are checked.
         """
         name_of(part, "part")
         progress_of(progress, "progress")
@@ -219,7 +220,7 @@ class LoadedModel(Model):
         Metrics by name on a part of a Dataset, on an ArrayDataset, or on an iterable of batches: "auc", "log_loss",
         "accuracy", "calibration". With several heads "auc" is their mean by weight, and each has "auc/loss1" and so on.
         progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the evaluation. DataError as
-        predict().
+        predict(); but with data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many.
         """
         return self._evaluate(rows, part, progress)
 

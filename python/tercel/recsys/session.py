@@ -189,7 +189,8 @@ class Session(Model):
 
         Without `rows`, every test row of the dataset counts once; RuntimeError if it has none. Or on a part of another
         Dataset, on an ArrayDataset, or on an iterable of batches. progress(rows, all_rows) is called now and then; its
-        exceptions, and Ctrl-C, end the evaluation. NumericError if a weight is not finite.
+        exceptions, and Ctrl-C, end the evaluation. NumericError if a weight is not finite. With
+        data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many.
         """
         if rows is not None:
             self._of.check_finite()

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -134,7 +135,17 @@ struct ParquetSpec : ColumnSpec {
   }
 };
 
-/** Describes Parquet files: reads their footers, and list columns whose nnz_per_slot is not given. */
+/**
+ * Describes Parquet files: reads their footers, dense list columns up to the first list, and list columns of keys whose
+ * nnz_per_slot is not given.
+ */
 TERCEL_API Dataset dataset_from_parquet_files(const ParquetSpec& spec);
+
+/**
+ * The files of sources that are Parquet files (named *.parquet or *.pq), patterns of them, or folders with them: those
+ * that dataset_from_parquet_files() reads, in its order. None if a source is anything else. IoError for a folder or a
+ * pattern without files.
+ */
+TERCEL_API std::optional<std::vector<std::string>> parquet_files_of(const std::vector<std::string>& sources);
 
 }  // namespace tercel::data

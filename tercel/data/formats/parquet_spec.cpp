@@ -75,6 +75,19 @@ std::vector<std::string> files_of_folder(const std::string& folder) {
   return paths;
 }
 
+/** Whether a name says that it is of a Parquet file, or a pattern of such names. */
+bool is_parquet_name(std::string_view name) { return name.ends_with(kExtension) || name.ends_with(".pq"); }
+
+bool has_pattern(std::string_view source) { return source.find_first_of("*?[") != std::string_view::npos; }
+
+/** Web servers have no folders, and cannot list files. */
+bool is_web_url(std::string_view source) { return source.starts_with("http://") || source.starts_with("https://"); }
+
+bool is_folder(const std::string& source) {
+  const std::optional<FileInfo> info = data_path_info(source);
+  return info && info->kind == FileKind::Directory;
+}
+
 /** Files of a part, in order: patterns and folders are sorted by name. */
 struct Files {
   std::string list;  // HugeCTR's, if there is one for all
@@ -85,14 +98,14 @@ Files files_of(const std::vector<std::string>& sources) {
   Files files;
   for (const std::string& source : sources) {
     std::vector<std::string> paths;
-    const bool has_pattern = source.find_first_of("*?[") != std::string::npos;
+    const bool is_pattern = has_pattern(source);
     const bool is_file = source.ends_with(kExtension) || source.ends_with(".txt");
     // Of a URL, what it names is asked for only where its name does not say so.
     const std::optional<FileInfo> info =
-        is_url(source) && (has_pattern || is_file) ? std::nullopt : data_path_info(source);
+        is_url(source) && (is_pattern || is_file) ? std::nullopt : data_path_info(source);
     if (info && info->kind == FileKind::Directory) {
       paths = files_of_folder(source);
-    } else if (!info && has_pattern) {
+    } else if (!info && is_pattern) {
       paths = is_url(source) ? files_of_url_pattern(source) : files_of_pattern(source);
     } else if (source.ends_with(".txt")) {
       paths = read_file_list(source);
@@ -209,20 +222,25 @@ class Describer final : ColumnDescriber {
       }
     return column;
   }
+  /**
+   * Of the first list. The number of values in the metadata does not tell: a list that is missing or empty counts as
+   * one value. Lists of other lengths are found when they are read.
+   */
   int64_t list_width(const std::string& name) const override {
-    // Lists of different lengths are found when they are read.
-    for (const OpenFile& file : train_)
-      for (const ParquetRowGroup& group : file.footer.row_groups) {
-        const ParquetColumnInfo* own = file.footer.find(name, file.name);
-        if (group.rows == 0 || !own || own->all_missing) continue;
-        const int64_t found = group.chunks[static_cast<size_t>(own->first_leaf)].values;
-        TERCEL_CHECK(found % group.rows == 0, DataError, file.name, ": column '", printable(name),
-                     "': expected lists of the same length, found ", found, " values in ", group.rows, " rows");
-        const int64_t width = found / group.rows;
-        TERCEL_CHECK(width <= kMaxDim, DataError, file.name, ": column '", printable(name),
-                     "': expected lists of at most ", kMaxDim, " values, found ", width);
-        return width;
-      }
+    constexpr int64_t kBatchRows = 1024;
+    ColumnPlan plan;
+    plan.floats.push_back({name, 1, true});
+    plan.integers = spec_.integers;
+    std::optional<int64_t> width;
+    for (const OpenFile& file : train_) {
+      const ParquetColumnInfo* own = file.footer.find(name, file.name);
+      if (!own || own->all_missing) continue;
+      decode(file, plan, kBatchRows, [&](const DecodedRows& rows) {
+        width = rows.floats[0].first_list_length(rows.rows);
+        return !width;
+      });
+      if (width) return *width;
+    }
     return 1;
   }
 
@@ -243,6 +261,19 @@ class Describer final : ColumnDescriber {
   /** Raises the hotness of slots to the most keys of their lists. */
   void count_keys(const OpenFile& file, const ColumnPlan& plan, const std::vector<size_t>& places) {
     constexpr int64_t kBatchRows = int64_t{1} << 16;
+    decode(file, plan, kBatchRows, [&](const DecodedRows& rows) {
+      for (size_t i = 0; i < places.size(); ++i)
+        for (int64_t row = 0; row < rows.rows; ++row) {
+          int64_t& most = schema_.slots[places[i]].hotness;
+          most = std::max(most, rows.keys[i].count(row));
+        }
+      return true;
+    });
+  }
+
+  /** Calls go_on(rows) with up to `batch_rows` rows of a file at a time, in order, while it returns true. */
+  template <class GoOn>
+  static void decode(const OpenFile& file, const ColumnPlan& plan, int64_t batch_rows, GoOn go_on) {
     ParquetHandle handle(file.path);
     const std::vector<int32_t> leaves = leaves_of(plan, file.footer, file.name);
     for (size_t g = 0; g < file.footer.row_groups.size(); ++g) {
@@ -250,13 +281,9 @@ class Describer final : ColumnDescriber {
       if (group.rows == 0) continue;
       const RowGroupStream::Place place{0,          static_cast<int32_t>(g),   group.first_row,
                                         group.rows, largest_allocation(group), file.info};
-      RowGroupStream stream(handle, plan, leaves, place, kBatchRows);
+      RowGroupStream stream(handle, plan, leaves, place, batch_rows);
       for (DecodedRows rows; stream.next(rows);)
-        for (size_t i = 0; i < places.size(); ++i)
-          for (int64_t row = 0; row < rows.rows; ++row) {
-            int64_t& most = schema_.slots[places[i]].hotness;
-            most = std::max(most, rows.keys[i].count(row));
-          }
+        if (!go_on(rows)) return;
     }
   }
 
@@ -267,5 +294,17 @@ class Describer final : ColumnDescriber {
 }  // namespace
 
 Dataset dataset_from_parquet_files(const ParquetSpec& spec) { return Describer(spec).describe(); }
+
+std::optional<std::vector<std::string>> parquet_files_of(const std::vector<std::string>& sources) {
+  std::vector<std::string> all;
+  for (const std::string& source : sources) {
+    const bool may_have_files = !is_web_url(source) && (has_pattern(source) || is_folder(source));
+    if (!is_parquet_name(source) && !may_have_files) return std::nullopt;
+    const std::vector<std::string> paths = files_of({source}).paths;
+    if (!std::all_of(paths.begin(), paths.end(), is_parquet_name)) return std::nullopt;
+    all.insert(all.end(), paths.begin(), paths.end());
+  }
+  return all;
+}
 
 }  // namespace tercel::data

@@ -163,7 +163,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return None
 
     def _deliver(self, number, worker, kind, message):
-        self._fill()
+        try:
+            self._fill()
+        except BaseException:  # of the sampler: the result is delivered after it
+            self._results[number] = number, worker, kind, message
+            raise
         if kind == "error":
             _reraise(*message)
         return unpack(message, self._mapped[worker])
