@@ -239,7 +239,10 @@ class Describer final : ColumnDescriber {
         width = rows.floats[0].first_list_length(rows.rows);
         return !width;
       });
-      if (width) return *width;
+      if (!width) continue;
+      TERCEL_CHECK(*width <= kMaxDim, DataError, file.name, ": column '", printable(name),
+                   "': expected lists of at most ", kMaxDim, " values, found ", *width);
+      return *width;
     }
     return 1;
   }
