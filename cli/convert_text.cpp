@@ -166,9 +166,9 @@ int run_like(CommandLine& line) {
   data::LikeOptions options;
   ConvertFlags flags;
   CommonOptions common;
-  // Which further flags there are depends on the format of the dataset. A flag without a value is refused by parse().
+  // Which further flags there are depends on the format of the dataset. --like without a value is refused by parse().
   const std::string path = flag_value(line, "--like", "");
-  if (!path.empty() && !line.asks_for_help()) like = load_like(line, path);
+  if (!path.empty() && !path.starts_with("--") && !line.asks_for_help()) like = load_like(line, path);
   line.arguments("IN", kInputHelp, in);
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
@@ -176,6 +176,8 @@ int run_like(CommandLine& line) {
   line.options(flags);
   line.options(common);
   if (!line.parse()) return 0;
+  TERCEL_CHECK(!path.empty(), ConfigError, line.command(),
+               ": option --like: expected the folder of a dataset, a run or a checkpoint, found none");
   options.format = format.format();
   return report(out, flags, common, [&](data::ConvertProgressFunction progress) {
     return data::convert_like(like, in, out, options, flags.force, progress);

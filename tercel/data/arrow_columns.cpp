@@ -127,7 +127,7 @@ DecodedRows ArrowDecoder::decode(ArrowOwned<ArrowArray> batch, const RowOrigin& 
     child = *array.children[i];
     TERCEL_CHECK(child.offset >= 0 && child.offset <= kMostRows && child.length >= array.offset + array.length,
                  DataError, owner, ": expected ", array.offset + array.length, " rows in each column, found ",
-                 child.length);
+                 child.length, ", beginning at ", child.offset);
     child.offset += array.offset;
     child.length = array.length;
   }

@@ -15,6 +15,7 @@ void ArrowStream::check(int code, std::string_view owner) {
   if (code == 0) return;
   const char* text = stream_.get_last_error ? stream_.get_last_error(&stream_) : nullptr;
   const std::string reason = text ? printable(text) : str_cat({"error ", code});
+  if (code == ENOMEM && taken_) throw_error<OutOfMemoryError>({owner, ": Arrow: ", reason});
   if (code == ENOMEM) fail_arrow_memory(owner, reason);
   throw_error<DataError>({owner, ": Arrow: ", reason});
 }
@@ -24,6 +25,7 @@ void ArrowStream::take(ArrowArrayStream* stream, std::string_view owner) {
   TERCEL_CHECK(stream && stream->release, DataError, owner,
                ": expected an Arrow stream, found one that was released: it can be read once");
   stream_ = *stream;
+  taken_ = true;
   stream->release = nullptr;
   TERCEL_CHECK(stream_.get_schema && stream_.get_next, DataError, owner,
                ": expected an Arrow stream with get_schema and get_next, found one without");

@@ -34,6 +34,7 @@ class ArrowStream {
   void check(int code, std::string_view owner);
 
   ArrowArrayStream stream_;
+  bool taken_ = false;  // its memory is not the module's
 };
 
 /** A struct of the C data interface, released with its owner. */

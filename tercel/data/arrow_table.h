@@ -4,9 +4,10 @@
 //
 // Note [What a stream may be]
 // Everything that the C data interface says about a stream is checked: callbacks, formats, counts of children and
-// buffers, null pointers, offsets of lists, indices of dictionaries, lengths. It does not say how long buffers are, nor
-// how many children a pointer to them has: a producer whose pointers and lengths do not fit each other cannot be
-// recognised, and reading its rows is undefined behaviour, as it is for every consumer.
+// buffers, null pointers, released structs, offsets of lists, indices of dictionaries, lengths. Buffers may begin at
+// any byte. It does not say how long buffers are, nor how many children a pointer to them has: a producer whose
+// pointers and lengths do not fit each other cannot be recognised, and reading its rows is undefined behaviour, as it
+// is for every consumer.
 #pragma once
 
 #include <array>

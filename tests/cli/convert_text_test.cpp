@@ -144,6 +144,9 @@ TEST_F(ConvertText, OptionsOfTheFormatThatLikeImpliesInAnyOrder) {
   const Words wrong = {"convert", "csv", later, folder_ / "x", "--slot-offsets", "add", "--like", like};
   expect_error(run(wrong), 2, {"unknown option '--slot-offsets'"});
   expect_error(run({"convert", "csv", later, folder_ / "x", "--like"}), 2, {"option --like: expected a value"});
+  expect_error(run({"convert", "csv", later, folder_ / "x", "--like", "--force"}), 2,
+               {"option --like: expected a value"});
+  expect_error(run({"convert", "csv", later, folder_ / "x", "--like="}), 2, {"option --like: expected the folder"});
   const Outcome help = run({"convert", "csv", "--like", folder_ / "absent", "--help"});
   EXPECT_EQ(help.code, 0) << help.err;
   EXPECT_NE(help.out.find("--check-mode"), std::string::npos);

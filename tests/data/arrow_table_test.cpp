@@ -268,6 +268,7 @@ TEST(ArrowTable, ProducersThatBreakTheInterfaceAreRefused) {
   refuses("expected a batch of 0 to", [](Table& t) { t.batch().length = -5; });
   refuses("expected a batch of 0 to", [](Table& t) { t.batch().length = int64_t{1} << 62; });
   refuses("expected a batch of 0 to", [](Table& t) { t.batch().offset = int64_t{1} << 62; });
+  refuses("rows in each column, found 9, beginning at -1", [](Table& t) { t.arrays[0]->offset = -1; });
   refuses("rows in each column, found 3", [](Table& t) { t.arrays[0]->length = 3; });
   refuses("an array of 2 buffers", [](Table& t) { t.arrays[2]->n_buffers = 1; });
   refuses("an array of 2 buffers", [](Table& t) { t.arrays[2]->buffers = nullptr; });
@@ -294,6 +295,10 @@ TEST(ArrowTable, ProducersThatBreakTheInterfaceAreRefused) {
   hollow.get_next = nullptr;
   TERCEL_EXPECT_THROW(dataset_from_arrow({&hollow, nullptr, nullptr}, options_of(), [](int64_t) {}), DataError,
                       "with get_schema and get_next");
+  ArrowArrayStream full = producer.stream();
+  full.get_next = [](ArrowArrayStream* /*self*/, ArrowArray* /*batch*/) { return ENOMEM; };
+  TERCEL_EXPECT_THROW(dataset_from_arrow({&full, nullptr, nullptr}, options_of(), [](int64_t) {}), OutOfMemoryError,
+                      "train table: Arrow: the producer is broken");
   TERCEL_EXPECT_THROW(dataset_from_arrow({}, options_of(), [](int64_t) {}), ConfigError, "a table of the train part");
 }
 
