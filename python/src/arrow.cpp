@@ -63,12 +63,15 @@ nb::object export_tensor(nb::handle tensor, const std::string& name) {
   });
 }
 
-nb::object export_columns(const nb::dict& columns) {
-  std::vector<io::NamedTensor> named;
+/** `valid` may have bools of some of the columns, false where a value is missing. */
+nb::object export_columns(const nb::dict& columns, const nb::dict& valid) {
+  std::vector<io::ArrowColumn> named;
   for (const auto& [name, tensor] : columns) {
     TERCEL_CHECK(PyUnicode_Check(name.ptr()) && is_tensor(tensor.ptr()), TypeError,
                  "expected a dict from names to tensors");
-    named.push_back({std::string(to_text(name.ptr())), to_tensor(tensor, "to_arrow")});
+    io::ArrowColumn column{std::string(to_text(name.ptr())), to_tensor(tensor, "to_arrow"), {}};
+    if (valid.contains(name)) column.valid = to_tensor(valid[name], "to_arrow: valid");
+    named.push_back(std::move(column));
   }
   return export_with([&](ArrowSchema* schema, ArrowArray* array) { io::columns_to_arrow(named, schema, array); });
 }
@@ -141,6 +144,25 @@ struct Held {
   }
 };
 
+/**
+ * Whether a stream failed because a Python generator behind it was interrupted. pyarrow keeps only the text of the
+ * exception, "... Python exception: [Traceback ...\n]KeyboardInterrupt\n".
+ */
+bool is_interrupt(std::string_view error) {
+  constexpr std::string_view kBefore = "Python exception: ";
+  const size_t begin = error.find(kBefore);
+  if (begin == std::string_view::npos) return false;
+  error.remove_prefix(begin + kBefore.size());
+  while (error.ends_with('\n')) error.remove_suffix(1);
+  error.remove_prefix(error.rfind('\n') + 1);  // of the traceback; npos + 1 is 0
+  return error == "KeyboardInterrupt" || error.starts_with("KeyboardInterrupt: ");
+}
+
+[[noreturn]] void raise_interrupt() {
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
+  raise_pending();
+}
+
 /** The results of import_batch() as a list, at least one. */
 nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
   auto* stream = struct_of<ArrowArrayStream>(capsule);
@@ -149,6 +171,7 @@ nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
   const auto check = [&](int status) {
     if (status == 0) return;
     const char* why = stream->get_last_error(stream);
+    if (why && is_interrupt(why)) raise_interrupt();
     throw_error<RuntimeError>({"from_arrow: the stream failed: ", why ? why : "error ", why ? "" : str_cat({status})});
   };
   const auto get = [&](auto& held, auto* callback) {
@@ -176,18 +199,29 @@ nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
   }
 }
 
-/** A stream whose batches are released as Note [Foreign memory] says, by any thread. */
+/**
+ * A stream whose batches are released as Note [Foreign memory] says, by any thread. Unlike those of other programs, its
+ * callbacks throw: KeyboardInterrupt.
+ */
 struct GuardedStream {
   ArrowArrayStream original;
 
   static GuardedStream& of(ArrowArrayStream* self) { return *static_cast<GuardedStream*>(self->private_data); }
+  static int checked(ArrowArrayStream& stream, int status) {
+    const char* const why = status != 0 && stream.get_last_error ? stream.get_last_error(&stream) : nullptr;
+    if (why && is_interrupt(why)) {
+      const WithGil scope;
+      raise_interrupt();
+    }
+    return status;
+  }
   static int get_schema(ArrowArrayStream* self, ArrowSchema* out) {
     ArrowArrayStream& stream = of(self).original;
-    return stream.get_schema ? stream.get_schema(&stream, out) : EINVAL;
+    return checked(stream, stream.get_schema ? stream.get_schema(&stream, out) : EINVAL);
   }
   static int get_next(ArrowArrayStream* self, ArrowArray* out) {
     ArrowArrayStream& stream = of(self).original;
-    const int status = stream.get_next ? stream.get_next(&stream, out) : EINVAL;
+    const int status = checked(stream, stream.get_next ? stream.get_next(&stream, out) : EINVAL);
     if (status != 0) return status;
     try {
       guard(out);
@@ -281,9 +315,11 @@ OwnedStream take_stream(nb::handle capsule, std::string_view owner) {
 
 void register_arrow(nb::module_& m) {
   m.def("_to_arrow", export_tensor);
-  m.def("_columns_to_arrow", export_columns);
+  m.def("_columns_to_arrow", export_columns, nb::arg("columns"), nb::arg("valid") = nb::dict());
   m.def("_from_arrow", import_array, nb::arg("schema"), nb::arg("array"), nb::arg("copy").none(), nb::arg("mask"));
   m.def("_stream_of_batch", stream_of_batch, nb::arg("schema"), nb::arg("array"));
+  m.def(
+      "_is_interrupt", [](const std::string& error) { return is_interrupt(error); }, nb::arg("error"));
   m.def("_from_arrow_stream", import_stream, nb::arg("stream"), nb::arg("copy").none(), nb::arg("mask"));
 }
 

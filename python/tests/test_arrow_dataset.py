@@ -119,6 +119,178 @@ def test_arrays_and_structured_arrays():
         td.ArrowDataset({"y": y, "k": k, "other": ["a"] * 50}, **columns)
 
 
+def rows_of(dataset, **options):
+    batch = next(iter(dataset.batches(batch_size=100, **options)))
+    if not dataset.schema.slots:
+        return batch.dense.tolist(), []
+    keys, ends = batch["keys"].keys.tolist(), batch["keys"].row_offsets.tolist()
+    return batch.dense.tolist(), [keys[begin:end] for begin, end in zip(ends, ends[1:])]
+
+
+def in_memory(column, as_dense=False, **options):
+    column = {"y": np.array([1.0, 0.0, 1.0]), "c": column} if not hasattr(column, "num_columns") else column
+    return td.ArrowDataset(column, label="y", dense="c" if as_dense else [], categorical=[] if as_dense else "c", **options)
+
+
+def missing_columns():
+    """[1, missing, 3] of several kinds."""
+    yield "masked", np.ma.array([1, 999, 3], mask=[False, True, False])
+    yield "masked f64", np.ma.array([1, 1e20, 3], mask=[False, True, False])
+    for kind in (pa.int64(), pa.float64()):
+        yield f"pyarrow {kind}", pa.array([1, None, 3], kind)
+        yield f"chunks {kind}", pa.chunked_array([pa.array([1], kind), pa.array([None, 3], kind)])
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    yield "polars", pl.Series([1, None, 3])
+    yield "pandas", pd.Series([1, None, 3], dtype="Int64")
+
+
+def test_missing_values_of_arrays(recwarn):
+    for name, column in missing_columns():
+        is_float = "f64" in name or "double" in name
+        options = {"as_dense": is_float}
+        with pytest.raises(tc.DataError, match="train table: row 1: column 'c': expected a value, found none"):
+            rows_of(in_memory(column, **options))
+        if is_float:
+            assert rows_of(in_memory(column, fill_null_dense=-1, **options))[0] == [[1], [-1], [3]], name
+        else:
+            assert rows_of(in_memory(column, fill_null_key=7))[1] == [[1], [7], [3]], name
+            assert rows_of(in_memory(column, missing_keys="empty"))[1] == [[1], [], [3]], name
+    assert len(recwarn) == 0
+
+
+def test_masked_arrays_of_lists_and_structured_ones():
+    lists = np.ma.array([[1, 2], [999, 4], [5, 6]], mask=[[0, 0], [1, 0], [0, 0]])
+    with pytest.raises(tc.DataError, match="row 1: column 'c': expected a value, found none"):
+        rows_of(in_memory(lists))
+    assert rows_of(in_memory(lists, fill_null_key=7))[1] == [[1, 2], [7, 4], [5, 6]]
+    assert rows_of(in_memory(lists * 0.5, as_dense=True, fill_null_dense=7))[0] == [[0.5, 1], [7, 2], [2.5, 3]]
+    assert rows_of(in_memory(np.ma.array([4, 5, 6])))[1] == [[4], [5], [6]]
+    rows = np.ma.array([(1, 2), (0, 3)], mask=[(0, 0), (0, 1)], dtype=[("y", "f4"), ("c", "i4")])
+    dataset = td.ArrowDataset(rows, label="y", categorical="c", fill_null_key=9)
+    assert rows_of(dataset)[1] == [[2], [9]]
+
+
+def test_arrays_of_arrow_in_a_dict(recwarn):
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    y = [1.0, 0.0, 1.0]
+    for c in (pa.array([1, 2, 3]), pa.array([1, 2, 3], pa.uint8()), pl.Series([1, 2, 3]), pd.Series([1, 2, 3], index=[7, 8, 9]),
+              pa.array([1, 2, 3]).dictionary_encode(), pd.Series([1, 2, 3]).astype("category")):
+        assert rows_of(td.ArrowDataset({"y": pl.Series(y), "c": c}, label="y", categorical="c"))[1] == [[1], [2], [3]]
+    pairs = pl.Series([[1, 2], [3, 4], [5, 6]], dtype=pl.Array(pl.Int64, 2))
+    assert rows_of(td.ArrowDataset({"y": pa.array(y), "c": pairs}, label="y", categorical="c"))[1] == [[1, 2], [3, 4], [5, 6]]
+    assert len(recwarn) == 0
+    with pytest.raises(TypeError, match="column 'c': "):
+        td.ArrowDataset({"y": y, "c": pa.array(["a", "b", "c"])}, label="y", categorical="c")
+
+
+def test_masked_arrays_where_no_value_may_be_missing():
+    masked = np.ma.array([1, 2], mask=[False, True])
+    for keys, labels, message in (({"c": masked}, [1, 0], "keys 'c': row 1: "), ({"c": [1, 2]}, masked, "labels: row 1: ")):
+        with pytest.raises(ValueError, match=message + "expected a value, found a missing one"):
+            td.ArrayDataset(keys, labels=labels)
+    rows = {"y": np.array([0.0, 1.0] * 50), "d": np.arange(100) / 100, "k": np.arange(100) % 10}
+    dataset = td.ArrowDataset(rows, label="y", dense="d", categorical="k", slot_size_array=[10])
+    session = recsys.Session("wdl", dataset, solver={"batchsize": 20})
+    wanted = session.predict({"dense": [[0.5], [0.25]], "k": [3, 4]}).tolist()
+    assert session.predict({"dense": np.ma.array([[0.5], [0.25]]), "k": pa.array([3, 4])}).tolist() == wanted
+    for name, values in (("k", np.ma.array([3, 4], mask=[0, 1])), ("k", pa.array([3, None])),
+                         ("dense", np.ma.array([[0.5], [0.25]], mask=[[0], [1]]))):
+        with pytest.raises(ValueError, match=f"input '{name}': row 1: expected a value, found a missing one"):
+            session.predict({"dense": [[0.5], [0.25]], "k": [3, 4], name: values})
+    with pytest.raises(ValueError, match="labels: row 0: expected a value"):
+        session.step({"dense": [[0.5]], "k": [3]}, labels=np.ma.array([1.0], mask=[True]))
+
+
+def test_columns_without_any_value(tmp_path):
+    categories = pa.DictionaryArray.from_arrays(pa.nulls(3, pa.int8()), pa.nulls(0))
+    for name, column in (("null", pa.nulls(3)), ("lists", pa.array([None] * 3, pa.list_(pa.null()))), ("categories", categories)):
+        table = pa.table({"y": [1.0, 0.0, 1.0], "c": column})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        file = {"train": str(tmp_path / f"{name}.parquet"), "label": ["y"]}
+        for options, names in (({"fill_null_dense": [3]}, {"dense": ["c"]}), ({"fill_null_key": [3]}, {"categorical": ["c"]}),
+                               ({"missing_keys": "empty"}, {"categorical": ["c"]}), ({}, {"dense": ["c"]}), ({}, {"categorical": ["c"]})):
+            datasets = [td.ArrowDataset(table, label="y", **names, **options), td.open_files("parquet", **file, **names, **options)]
+            assert datasets[0].schema == datasets[1].schema
+            if options:
+                found = [next(iter(d.batches(batch_size=3))) for d in datasets]
+                for batch in found:
+                    if "dense" in names:
+                        assert batch.dense.tolist() == [[3]] * 3
+                    else:
+                        assert batch["keys"].keys.tolist() == [3] * 3 * (options != {"missing_keys": "empty"}), name
+            else:
+                for d in datasets:
+                    with pytest.raises(tc.DataError, match="row 0: column 'c': expected a value, found none"):
+                        next(iter(d.batches(batch_size=3)))
+
+
+def test_missing_keys_are_empty_bags_but_not_within_lists():
+    table = pa.table({"y": [1.0, 0.0, 1.0], "c": [[1, 2], None, []]})
+    assert rows_of(in_memory(table, missing_keys="empty"))[1] == [[1, 2], [], []]
+    table = pa.table({"y": [1.0, 0.0, 1.0], "c": [[1, 2], [3, None], []]})
+    with pytest.raises(tc.DataError, match="row 1: column 'c': expected a value, found none"):
+        rows_of(in_memory(table, missing_keys="empty"))
+
+
+def test_large_keys_are_printed_as_they_are():
+    table = pa.table({"y": [1.0], "c": pa.array([2**64 - 1], pa.uint64())})
+    with pytest.raises(tc.DataError, match="expected a key from 0 to 4 in slot 0 .*, found 18446744073709551615"):
+        rows_of(in_memory(table, slot_size_array=[5]))
+
+
+def test_types_are_named_as_arrow_names_them():
+    import datetime
+    import decimal
+
+    day = datetime.date(2024, 5, 1)
+    for column, text in (
+            (pa.array([decimal.Decimal("1.5")]), r"decimal128\(2, 1\)"), (pa.array([[1]], pa.list_view(pa.int64())), "list_view<int64>"),
+            (pa.array([1]).cast(pa.int32()).cast(pa.date32()), r"date32\[day\]"), (pa.array([[day]]), r"list<date32\[day\]>"),
+            (pa.array([b"ab"], pa.binary(2)), r"fixed_size_binary\[2\]"), (pa.array([{"a": 1}]), "struct"),
+            (pa.array(["a"]).dictionary_encode(), "dictionary<values=string, indices=int32>"),
+            (pa.array([datetime.datetime(2024, 5, 1)], pa.timestamp("us", "UTC")), r"timestamp\[us, tz=UTC\]")):
+        with pytest.raises(tc.ConfigError, match=f"train table: column 'c': expected integer keys.*, found {text}$"):
+            in_memory(pa.table({"y": [1.0], "c": column}))
+    keys = pa.table({"y": [1.0], "c": [1]})
+    with pytest.raises(tc.DataError, match=r"test table: column 'c': expected integers, found date32\[day\]"):
+        in_memory(keys, test=pa.table({"y": [1.0], "c": [day]}))
+    with pytest.raises(RuntimeError, match=r"from_arrow: column '': large_list<string> is not a number type"):
+        tc.from_arrow(pa.array([["a"]], pa.large_list(pa.string())))
+
+
+def failing_reader(error):
+    schema = pa.schema({"y": pa.float32(), "c": pa.int64()})
+
+    def batches():
+        yield pa.record_batch({"y": [1.0], "c": [1]}, schema)
+        raise error
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def test_a_generator_that_is_interrupted(tmp_path):
+    class Behind:
+        def __init__(self, reader):
+            self.reader = reader
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return self.reader.__arrow_c_stream__(requested_schema)
+
+    calls = (lambda source: td.ArrowDataset(source, label="y", categorical="c"),
+             lambda source: td.convert(source, tmp_path / "a", label="y", categorical="c"),
+             lambda source: td.convert(source, tmp_path / "a", label="y", categorical="c", encode=False), tc.from_arrow)
+    for error in (KeyboardInterrupt, KeyboardInterrupt("now")):
+        for call in calls:
+            for source in (failing_reader(error), Behind(failing_reader(error))):
+                with pytest.raises(KeyboardInterrupt):
+                    call(source)
+    for call in calls:
+        for source in (failing_reader(ValueError("no KeyboardInterrupt")), Behind(failing_reader(ValueError("no KeyboardInterrupt")))):
+            with pytest.raises((ValueError, RuntimeError), match="no KeyboardInterrupt"):
+                call(source)
+    assert not (tmp_path / "a").exists()
+
+
 SOLVER = {"batchsize": 100, "epochs": 2, "eval_interval": 5, "seed": 1}
 
 

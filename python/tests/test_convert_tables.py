@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import os
+import shutil
 import tempfile
 
 import numpy as np
@@ -270,6 +271,137 @@ def test_what_convert_refuses(tmp_path):
     with pytest.raises(Stop):
         td.convert(columns, target, progress=stop, label="click")
     assert not target.exists()
+
+
+def nested_columns():
+    """(what it is, its type in pyarrow, values)."""
+    yield "struct", pa.struct({"a": pa.int64()}), [{"a": 1}, {"a": 2}, None]
+    yield "map", pa.map_(pa.string(), pa.int64()), [[("k", 1)], [("j", 2)], None]
+    yield "list", pa.list_(pa.list_(pa.int64())), [[[1], [2]], [], None]
+    yield "list of structs", pa.list_(pa.struct({"a": pa.int64()})), [[{"a": 1}], [], None]
+
+
+@pytest.mark.parametrize("name, kind, values", list(nested_columns()), ids=lambda v: v if isinstance(v, str) else "")
+def test_structs_maps_and_lists_of_lists_are_refused(tmp_path, name, kind, values):
+    pl, pd, duckdb = (pytest.importorskip(module) for module in ("polars", "pandas", "duckdb"))
+    column = pa.array(values, kind)
+    table = pa.table({"y": [1, 0, 1], "c": column})
+    pq.write_table(table, tmp_path / "t.parquet")
+    connection = duckdb.connect()
+    objects = np.empty(3, object)
+    objects[:] = values
+    typed = {"pyarrow": table, "reader": table.to_reader(), "polars": pl.from_arrow(table), "duckdb": connection.from_arrow(table),
+             "Parquet": tmp_path / "t.parquet", "pandas of Arrow": table.to_pandas(types_mapper=pd.ArrowDtype), "array": {"y": [1, 0, 1], "c": column},
+             "series": {"y": [1, 0, 1], "c": pl.Series(column)}, "all missing": table.slice(2)}
+    untyped = {"lists": {"y": [1, 0, 1], "c": values}, "objects": {"y": [1, 0, 1], "c": objects}, "pandas": table.to_pandas()}
+    for source in typed.values():
+        with pytest.raises(tc.ConfigError, match="column 'c': expected numbers, texts, times or lists of these, found "
+                                                 "(struct<a: int64|map<|list<|Struct|List|Map)"):
+            td.convert(source, tmp_path / "a", label="y", categorical="c")
+    for source in untyped.values():
+        with pytest.raises(tc.DataError, match="train table: row 0: column 'c': expected numbers, texts, times or lists of these, "
+                                               "found (a dict|a list in a list)"):
+            td.convert(source, tmp_path / "a", label="y", categorical="c")
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_is_a_list(tmp_path):
+    pl = pytest.importorskip("polars")
+    lists = [[1, 2], [3], [], None]
+    wanted = td.convert({"y": [1, 0, 1, 0], "c": lists}, tmp_path / "wanted", label="y", categorical="c", min_count=1, test_every=0)
+    for column in ([(1, 2), np.array([3]), pl.Series([], dtype=pl.Int64), None], pl.Series(lists), [[1, 2], [tc.tensor(3)], [], None]):
+        td.convert({"y": [1, 0, 1, 0], "c": column}, tmp_path / "a", label="y", categorical="c", min_count=1, test_every=0, replace=True)
+        assert files_below(tmp_path / "a") == files_below(tmp_path / "wanted")
+    assert wanted.fields[0].categories == 3
+    structured = np.zeros(2, [("y", "i4"), ("c", [("a", "i4"), ("b", "i4")])])
+    for source, message in (({"y": [1], "c": [{1, 2}]}, "row 0: column 'c': .*found a set"), ({"y": [1], "c": [bytearray(b"a")]}, "found a bytearray"),
+                            ({"y": [1, 0], "c": np.zeros((2, 2, 2), int)}, "found a list in a list"), (structured, "found a struct"),
+                            ({"y": [1] * 40000, "c": ["a"] * 39999 + [{}]}, "train table: row 39999: column 'c'")):
+        with pytest.raises(ValueError, match=message):
+            td.convert(source, tmp_path / "b", label="y", categorical="c")
+    numbers = [np.float64(1.5), np.int8(2), np.str_("b"), np.bool_(True), np.array(2), 1.5, 2, "b", True, 2.0]
+    td.convert({"y": [1, 0] * 5, "c": numbers}, tmp_path / "c", label="y", categorical="c", min_count=1, test_every=0)
+    keys = next(iter(td.open_dataset(tmp_path / "c").batches(batch_size=10)))["keys"].keys.tolist()
+    assert keys[:4] == keys[5:9] and keys[4] == keys[9] == keys[1] and len(set(keys)) == 4
+    masked = {"y": [1, 0, 1, 0], "c": np.ma.array([1, 9, 3, 3], mask=[0, 1, 0, 0])}
+    for column in (masked["c"], [1, np.ma.masked, 3, 3]):
+        td.convert({**masked, "c": column}, tmp_path / "c", label="y", categorical="c", min_count=1, test_every=0, replace=True)
+        assert next(iter(td.open_dataset(tmp_path / "c").batches(batch_size=4)))["keys"].keys.tolist() == [2, 0, 1, 1]
+
+
+def test_lists_and_columns_of_one_name_in_the_users_words(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[1, 2, 3], [0, 2, 3]], columns=["y", "c", "c"])
+    table = pa.Table.from_arrays([pa.array([1, 0]), pa.array([1, 2]), pa.array([1, 2])], names=["y", "c", "c"])
+    for source in (frame, table):
+        with pytest.raises(ValueError, match="expected one column 'c', found several"):
+            td.convert(source, tmp_path / "a", label="y", categorical="c")
+    vectors = {"y": [1, 0], "v": [1.0, [2.0, 3.0]], "c": [1, 2]}
+    with pytest.raises(tc.DataError, match="train table: row 1: column 'v': expected one value, found a list, which only categorical"):
+        td.convert(vectors, tmp_path / "a", label="y", dense="v", categorical="c")
+    with pytest.raises(tc.DataError, match="test table: row 0: column 'y': expected one value, found a list"):
+        td.convert({"y": [1, 0], "c": [1, 2]}, tmp_path / "a", test={"y": [[1]], "c": [1]}, label="y", categorical="c")
+    rows = pa.table({"y": [1, 0], "c": ["a", "b"]}).to_struct_array()
+    for source in (rows, rows.combine_chunks()):
+        assert len(td.convert(source, tmp_path / "b", label="y", categorical="c", test_every=0, replace=True).dataset) == 2
+
+
+@pytest.mark.parametrize("keys, weights, message", [
+    ([["a"], ["b"]], [None, [0.5]], "row 0: column 'k': expected a weight for each of 1 values, found none"),
+    ([["a"], ["b", "c"]], [[1], [0.5, None]], "row 1: column 'k': expected a weight for each value, found a missing one"),
+    ([["a"], ["b"]], [[1], [float("nan")]], "row 1: column 'k': expected a weight for each value, found a missing one"),
+    ([["a"], ["b"]], [[1], 0.5], "row 1: column 'k': expected a weight for each of 1 values, found 0.5"),
+    ([["a"], []], [[1], [0.5]], "row 1: column 'k': expected a weight for each of 0 values, found 1"),
+    ([["a"], [None]], [[1], [0.5]], "row 1: column 'k': expected a value for each weight, found a missing one"),
+    (["a", "b"], [1, None], "row 1: column 'k': expected a weight for each value, found a missing one"),
+])
+def test_missing_weights_are_errors(tmp_path, keys, weights, message):
+    options = {"label": "y", "categorical": "k", "weighted": "k", "format": "parquet", "min_count": 1, "test_every": 0}
+    columns = {"y": [1, 0], "k": keys, "k_weight": weights}
+    with pytest.raises(tc.DataError, match="train table: " + message):
+        td.convert(columns, tmp_path / "a", **options)
+    assert not (tmp_path / "a").exists()
+    columns = {"y": [1, 0], "k": [["a"], None], "k_weight": [[0.25], None]}
+    batch = next(iter(td.convert(columns, tmp_path / "b", **options).dataset.batches(batch_size=2)))
+    assert batch["keys"].key_weights.tolist() == [0.25]
+
+
+def test_options_with_commas_are_those_of_the_command_line(tmp_path):
+    columns = {"y": [1, 0] * 4, "c": list("aabb") * 2, "e": list("abab") * 2, "d": [1.0, None] * 4, "when": ["2024-05-01T05:00:00"] * 8}
+    write_csv({name: ["" if v is None else v for v in values] for name, values in columns.items()}, tmp_path / "t.csv")
+    base = {"label": "y", "dense": ["d"], "categorical": ["c", "e"], "min_count": 1, "test_every": 0, "dense_transform": "raw"}
+    forms = (("time_parts", ["when=hour", "when=weekday"], ["when=hour,weekday", ["when=hour", "weekday"], {"when": ["hour", "weekday"]},
+                                                            {"when": "hour,weekday"}]),
+             ("cross", ["c+e", "e+c"], ["c+e,e+c", ("c+e", "e+c")]), ("fill_missing", {"d": -1}, ["0,d=-1", ["0", "d=-1"]]),
+             ("min_count", {"c": 5, "e": 2}, ["2,c=5", ["2", "c=5"]]), ("hash_buckets", {"c": 10, "e": 20}, ["20,c=10"]))
+    for option, plain, others in forms:
+        for source in (columns, tmp_path / "t.csv"):
+            wanted = content(td.convert(source, tmp_path / "a", replace=True, **{**base, option: plain}).dataset)
+            for other in others:
+                assert content(td.convert(source, tmp_path / "a", replace=True, **{**base, option: other}).dataset) == wanted
+    with pytest.raises(tc.ConfigError, match="'time_parts'"):
+        td.convert_csv(tmp_path / "t.csv", tmp_path / "b", **base, time_parts="when=hour,day of the week")
+    shutil.rmtree(tmp_path / "a")
+    assert td.convert(columns, tmp_path / "a", **{**base, "cross": "c+e"}).dataset.schema.slots[0].name == "c_e"
+
+
+def test_parquet_in_file_systems_of_python(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    table = pa.table({"y": [1, 0, 1, 0], "c": list("abab"), "k": [1, 2, 3, 4]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    content_of_file = (tmp_path / "t.parquet").read_bytes()
+    for name in ("a", "b"):
+        memory.pipe(f"/tercel-convert/{name}.parquet", content_of_file)
+    td.register_filesystem("converted", memory)
+    for scheme in ("memory", "converted"):
+        for source, rows in ((f"{scheme}://tercel-convert", 8), (f"{scheme}://tercel-convert/a.parquet", 4),
+                             (f"{scheme}://tercel-convert/*.parquet", 8)):
+            for options in ({"categorical": "c", "min_count": 1, "test_every": 0}, {"categorical": ["k"], "encode": False, "integers": True}):
+                assert len(td.convert(source, tmp_path / "a", label="y", replace=True, **options).dataset) == rows
+    memory.rm("/tercel-convert", recursive=True)
+    with pytest.raises(OSError, match="converted://tercel-convert/a.parquet"):
+        td.convert("converted://tercel-convert/a.parquet", tmp_path / "a", label="y", categorical="c", replace=True)
 
 
 def test_weighted_text_to_parquet_to_training_to_predictions(tmp_path):

@@ -6,6 +6,7 @@
 #include "tercel/data/arrow_elements_impl.h"
 #include "tercel/data/arrow_keys_impl.h"
 #include "tercel/data/arrow_values_impl.h"
+#include "tercel/util/arrow_types.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -70,7 +71,7 @@ ArrowDecoder::Column ArrowDecoder::find(const std::string& name, bool list, std:
 void ArrowDecoder::check_type(const Column& column, bool good, std::string_view expected,
                               std::string_view owner) const {
   if (!good && !column.numbers.all_missing)
-    fail_column({owner, column.name}, expected, arrow_type_name(column.numbers.type));
+    fail_column({owner, column.name}, expected, arrow_type_text(*schema_->children[column.child]));
 }
 
 ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, std::string_view owner) : plan_(plan) {
@@ -82,13 +83,15 @@ ArrowDecoder::ArrowDecoder(const ColumnPlan& plan, const ArrowSchema& schema, st
       by_name_[child->name].push_back(static_cast<size_t>(i));
   for (const ColumnPlan::Floats& wanted : plan.floats) {
     floats_.push_back(find(wanted.name, wanted.list, owner));
-    check_type(floats_.back(), plan.integers || is_float(floats_.back().numbers.type),
+    const ArrowNumbers& numbers = floats_.back().numbers;
+    check_type(floats_.back(), !numbers.temporal && (plan.integers || is_float(numbers.type)),
                "floating point numbers (integers and bools are taken with the option 'integers')", owner);
   }
   for (const ColumnPlan::Keys& wanted : plan.keys) {
     keys_.push_back(find(wanted.name, wanted.list, owner));
-    const ElementType type = keys_.back().numbers.type;
-    check_type(keys_.back(), !is_float(type) && type != ElementType::Bool, "integers", owner);
+    const ArrowNumbers& numbers = keys_.back().numbers;
+    check_type(keys_.back(), !numbers.temporal && !is_float(numbers.type) && numbers.type != ElementType::Bool,
+               "integers", owner);
     if (wanted.weights.empty()) continue;
     weights_.push_back(find(wanted.weights, wanted.list, owner));
     check_type(weights_.back(), is_float(weights_.back().numbers.type), "floating point numbers", owner);

@@ -26,7 +26,7 @@ void check_array(const ArrowArray& array, int64_t buffers, int64_t children, con
 /** `count` elements of an array from `first` on. */
 ArrowElements elements_from(const ArrowArray& array, const ArrowNumbers& numbers, int64_t first, int64_t count,
                             const ArrowPlace& place) {
-  check_array(array, numbers.all_missing ? 0 : 2, 0, place);
+  check_array(array, numbers.all_missing && !numbers.index ? 0 : 2, 0, place);
   if (first < 0 || count < 0 || first > array.length - count)
     fail_column(place, str_cat({first, " and ", count, " more elements"}), str_cat({array.length}));
   ArrowElements elements;

@@ -2,12 +2,12 @@
 
 #include <dlfcn.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
 
 #include "tercel/data/arrow_module_impl.h"
+#include "tercel/data/arrow_owned_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
@@ -161,55 +161,15 @@ int64_t ArrowSourceFile::read_at(void* context, void* out, int64_t bytes, int64_
   }
 }
 
-namespace {
-
-[[noreturn]] void fail_memory(std::string_view owner, std::string_view reason) {
-  throw_error<OutOfMemoryError>({owner, ": Arrow: ", reason, "; TERCEL_ARROW_MEMORY sets the limit, in bytes"});
-}
-
-}  // namespace
-
 void check_arrow(ArrowCode code, const ArrowFailure& failure, std::string_view owner) {
   switch (code) {
     case ArrowCode::Ok: return;
-    case ArrowCode::Memory: fail_memory(owner, printable(failure.text));
+    case ArrowCode::Memory: fail_arrow_memory(owner, printable(failure.text));
     case ArrowCode::Io:
     case ArrowCode::Unsupported:
     case ArrowCode::Data: throw_error<DataError>({owner, ": Arrow: ", printable(failure.text)});
   }
   throw_error<InternalError>({owner, ": unknown code ", static_cast<int64_t>(code), " of the Arrow module"});
-}
-
-void ArrowStream::check(int code, std::string_view owner) {
-  if (code == 0) return;
-  const char* text = stream_.get_last_error ? stream_.get_last_error(&stream_) : nullptr;
-  const std::string reason = text ? printable(text) : str_cat({"error ", code});
-  if (code == ENOMEM && taken_) throw_error<OutOfMemoryError>({owner, ": Arrow: ", reason});
-  if (code == ENOMEM) fail_memory(owner, reason);
-  throw_error<DataError>({owner, ": Arrow: ", reason});
-}
-
-void ArrowStream::take(ArrowArrayStream* stream, std::string_view owner) {
-  reset();
-  TERCEL_CHECK(stream && stream->release, DataError, owner,
-               ": expected an Arrow stream, found one that was released: it can be read once");
-  stream_ = *stream;
-  taken_ = true;
-  stream->release = nullptr;
-  TERCEL_CHECK(stream_.get_schema && stream_.get_next, DataError, owner,
-               ": expected an Arrow stream with get_schema and get_next, found one without");
-}
-
-bool ArrowStream::next(ArrowArray* out, std::string_view owner) {
-  out->release = nullptr;
-  check(stream_.get_next(&stream_, out), owner);
-  return out->release != nullptr;
-}
-
-void ArrowStream::get_schema(ArrowSchema* out, std::string_view owner) {
-  out->release = nullptr;
-  check(stream_.get_schema(&stream_, out), owner);
-  TERCEL_CHECK(out->release, DataError, owner, ": expected the schema of an Arrow stream, found one that was released");
 }
 
 }  // namespace tercel::data

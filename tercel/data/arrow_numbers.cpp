@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "tercel/data/arrow_numbers_impl.h"
+#include "tercel/util/arrow_types.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -75,21 +76,8 @@ std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field) {
   const std::optional<ElementType> type = number_of_format(values);
   if (!type) return std::nullopt;
   numbers.type = *type;
+  numbers.temporal = values.starts_with('t');
   return numbers;
-}
-
-std::string arrow_type_text(const ArrowSchema& field) {
-  const std::optional<ArrowNumbers> numbers = arrow_numbers(field);
-  if (numbers) {
-    if (numbers->all_missing) return numbers->is_list() ? "list<null>" : "null";
-    return arrow_type_name(numbers->type, numbers->is_list());
-  }
-  const std::string_view format = field.format ? field.format : "";
-  if (field.dictionary) return "dictionary";
-  if (format == "u" || format == "U" || format == "vu") return "string";
-  if (format.starts_with("+s")) return "struct";
-  if (format.starts_with("+l") || format.starts_with("+L") || format.starts_with("+w")) return "list";
-  return str_cat({"format '", printable(format), "'"});
 }
 
 void check_table_schema(const ArrowSchema& schema, std::string_view owner) {

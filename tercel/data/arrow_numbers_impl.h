@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "tercel/data/element_type.h"
@@ -19,6 +18,7 @@ struct ArrowNumbers {
   Form form = Form::Scalar;
   int64_t list_size = 0;             // of a FixedList
   std::optional<ElementType> index;  // dictionary-encoded: type of the indices
+  bool temporal = false;             // they are times
   bool all_missing = false;          // Arrow's type null: there is no number
 
   bool is_list() const { return form != Form::Scalar; }
@@ -26,8 +26,6 @@ struct ArrowNumbers {
 
 /** The numbers of a field of a schema; none if it has others than numbers and lists of numbers. */
 std::optional<ArrowNumbers> arrow_numbers(const ArrowSchema& field);
-/** "int64", "list<float>", or the format of a type that is not known. */
-std::string arrow_type_text(const ArrowSchema& field);
 
 /** DataError unless it is that of a struct with fields, "columns of a table". */
 void check_table_schema(const ArrowSchema& schema, std::string_view owner);

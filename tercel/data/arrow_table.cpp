@@ -10,6 +10,7 @@
 #include "tercel/data/arrow_columns_impl.h"
 #include "tercel/data/arrow_table_impl.h"
 #include "tercel/data/formats/column_describer_impl.h"
+#include "tercel/util/arrow_types.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -155,10 +156,11 @@ class TableReader final : ColumnDescriber {
     info.name = field.name ? field.name : "";
     info.type = arrow_type_text(field);
     if (const std::optional<ArrowNumbers> numbers = arrow_numbers(field)) {
-      info.number = numbers->type;
+      if (!numbers->all_missing) info.number = numbers->type;
+      info.all_missing = numbers->all_missing;
       info.list = numbers->is_list();
+      info.temporal = numbers->temporal;
     }
-    info.temporal = field.format && field.format[0] == 't';
     return info;
   }
 

@@ -29,6 +29,7 @@ std::shared_ptr<const DecodedRows> view_of(const DecodedRows& rows, const std::v
   for (const KeyColumn& column : rows.keys) {
     KeyColumn& to = view->keys.emplace_back();
     to.per_row = column.per_row;
+    to.is_unsigned = column.is_unsigned;
     to.keys = column.keys;
     to.offsets = column.offsets;
     to.weights = column.weights;

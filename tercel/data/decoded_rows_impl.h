@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tercel/data/arrow_module_impl.h"
+#include "tercel/data/arrow_owned_impl.h"
 #include "tercel/data/batch_buffer_impl.h"
 #include "tercel/data/record_source_impl.h"
 #include "tercel/data/row_rules_impl.h"

@@ -8,7 +8,6 @@
 
 #include "tercel/core/tensor.h"
 #include "tercel/io/copy_mode.h"
-#include "tercel/io/named_tensor.h"
 #include "tercel/util/arrow_c.h"
 #include "tercel/util/export.h"
 
@@ -29,8 +28,8 @@ struct ArrowOptions {
 
 struct ArrowColumn {
   std::string name;
-  Tensor values;  ///< [rows] or [rows, ...]; unspecified where a value is missing
-  Tensor valid;   ///< bool [rows], false where a value is missing; undefined if none is
+  Tensor values;   ///< [rows] or [rows, ...]; unspecified where a value is missing
+  Tensor valid{};  ///< bool [rows], false where a value is missing; undefined if none is
 };
 
 /**
@@ -51,7 +50,10 @@ TERCEL_API std::vector<ArrowColumn> columns_from_arrow(ArrowSchema* schema, Arro
  * Arrow lacks.
  */
 TERCEL_API void to_arrow(const Tensor& tensor, std::string_view name, ArrowSchema* schema, ArrowArray* array);
-/** A struct array with such a column for each tensor. RuntimeError unless all have the same number of rows. */
-TERCEL_API void columns_to_arrow(Span<NamedTensor> columns, ArrowSchema* schema, ArrowArray* array);
+/**
+ * A struct array with such a column for each one. Values are missing where `valid`, [rows] or as large as `values`, is
+ * defined and false. RuntimeError for one of another dtype or size, and unless all have the same number of rows.
+ */
+TERCEL_API void columns_to_arrow(Span<ArrowColumn> columns, ArrowSchema* schema, ArrowArray* array);
 
 }  // namespace tercel::io

@@ -11,14 +11,17 @@ namespace tercel::io {
 
 namespace {
 
+constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
+
 /** Data that an exported struct points to; destroyed with all children that were not moved out. */
 template <class T>
 struct Node {
   std::vector<T> children;
   std::vector<T*> pointers;
-  std::string format, name, metadata;           // of a schema
+  std::string format, name, metadata;  // of a schema
+  int64_t flags = 0;
   const void* buffers[2] = {nullptr, nullptr};  // of an array; the first one is the validity bitmap
-  Storage storage;                              // owner of the second one
+  Storage validity, storage;                    // owners of the buffers
 
   Node() = default;
   ~Node() {
@@ -45,7 +48,7 @@ void finish(std::unique_ptr<Node<ArrowSchema>> node, ArrowSchema& out) {
   out = {node->format.c_str(),
          node->name.c_str(),
          node->metadata.empty() ? nullptr : node->metadata.data(),
-         0,
+         node->flags,
          static_cast<int64_t>(node->children.size()),
          node->pointers.data(),
          nullptr,
@@ -54,8 +57,9 @@ void finish(std::unique_ptr<Node<ArrowSchema>> node, ArrowSchema& out) {
   out.private_data = node.release();
 }
 void finish(std::unique_ptr<Node<ArrowArray>> node, int64_t length, int64_t buffers, ArrowArray& out) {
+  constexpr int64_t kUnknown = -1;
   out = {length,
-         0,
+         node->buffers[0] ? kUnknown : 0,
          0,
          buffers,
          static_cast<int64_t>(node->children.size()),
@@ -113,22 +117,39 @@ Tensor pack_bools(const Tensor& t) {
   return bits;
 }
 
-void export_numbers(const Tensor& t, ArrowArray& out) {
+/** Elements, or lists, are missing where `valid` is false, if it is defined. */
+void set_validity(const Tensor& valid, Node<ArrowArray>& node) {
+  if (!valid.defined() || valid.numel() == 0) return;
+  const Tensor bits = pack_bools(valid);
+  node.buffers[0] = bits.data_ptr();
+  node.validity = lend_storage(bits);
+}
+
+void export_numbers(const Tensor& t, const Tensor& valid, ArrowArray& out) {
   static constexpr uint64_t kNothing = 0;  // consumers may refuse null even where there is nothing to point to
   auto node = std::make_unique<Node<ArrowArray>>();
   const Tensor values = t.dtype() == kBool ? pack_bools(t) : t.is_contiguous() ? t : row_major_copy(t);
   node->buffers[1] = t.numel() > 0 ? values.data_ptr() : &kNothing;
   node->storage = lend_storage(values);
+  set_validity(valid, *node);
   finish(std::move(node), t.numel(), 2, out);
 }
 
-void export_column(const Tensor& t, std::string_view name, ArrowSchema& schema, ArrowArray& array) {
+void export_column(const Tensor& t, const Tensor& valid, std::string_view name, ArrowSchema& schema,
+                   ArrowArray& array) {
   const ElementType& type = check_column(t, name);
+  const bool of_elements = valid.defined() && valid.dim() == t.dim();
+  TERCEL_CHECK(!valid.defined() ||
+                   (valid.dtype() == kBool &&
+                    (of_elements ? valid.sizes() == t.sizes() : valid.dim() == 1 && valid.sizes()[0] == t.sizes()[0])),
+               RuntimeError, "to_arrow: column '", printable(name), "': expected bools which values are valid, for ",
+               describe(t), ", but got ", describe(valid));
   auto node = std::make_unique<Node<ArrowSchema>>();
   node->name = name;
+  if (valid.defined()) node->flags = kNullable;
   if (t.dim() == 1) {
     node->format = std::string(1, type.arrow);
-    export_numbers(t, array);
+    export_numbers(t, valid, array);
     finish(std::move(node), schema);
     return;
   }
@@ -142,10 +163,12 @@ void export_column(const Tensor& t, std::string_view name, ArrowSchema& schema, 
   auto item = std::make_unique<Node<ArrowSchema>>();
   item->format = std::string(1, type.arrow);
   item->name = "item";
+  item->flags = node->flags;
   finish(std::move(item), node->children[0]);
   auto lists = std::make_unique<Node<ArrowArray>>();
   lists->reserve_children(1);
-  export_numbers(t, lists->children[0]);
+  export_numbers(t, of_elements ? valid : Tensor(), lists->children[0]);
+  if (!of_elements) set_validity(valid, *lists);
   finish(std::move(lists), t.sizes()[0], 1, array);
   finish(std::move(node), schema);
 }
@@ -153,22 +176,23 @@ void export_column(const Tensor& t, std::string_view name, ArrowSchema& schema, 
 }  // namespace
 
 void to_arrow(const Tensor& tensor, std::string_view name, ArrowSchema* schema, ArrowArray* array) {
-  export_column(tensor, name, *schema, *array);
+  export_column(tensor, {}, name, *schema, *array);
 }
 
-void columns_to_arrow(Span<NamedTensor> columns, ArrowSchema* schema, ArrowArray* array) {
+void columns_to_arrow(Span<ArrowColumn> columns, ArrowSchema* schema, ArrowArray* array) {
   auto schemas = std::make_unique<Node<ArrowSchema>>();
   auto arrays = std::make_unique<Node<ArrowArray>>();
   schemas->format = "+s";
   schemas->reserve_children(columns.size());
   arrays->reserve_children(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
-    export_column(columns[i].tensor, columns[i].name, schemas->children[i], arrays->children[i]);
-    TERCEL_CHECK(columns[i].tensor.sizes()[0] == columns[0].tensor.sizes()[0], RuntimeError, "to_arrow: column '",
-                 printable(columns[i].name), "': expected ", columns[0].tensor.sizes()[0],
-                 " rows as in the first one but got ", columns[i].tensor.sizes()[0]);
+    const ArrowColumn& column = columns[i];
+    export_column(column.values, column.valid, column.name, schemas->children[i], arrays->children[i]);
+    TERCEL_CHECK(column.values.sizes()[0] == columns[0].values.sizes()[0], RuntimeError, "to_arrow: column '",
+                 printable(column.name), "': expected ", columns[0].values.sizes()[0],
+                 " rows as in the first one but got ", column.values.sizes()[0]);
   }
-  const int64_t rows = columns.empty() ? 0 : columns[0].tensor.sizes()[0];
+  const int64_t rows = columns.empty() ? 0 : columns[0].values.sizes()[0];
   finish(std::move(arrays), rows, 1, *array);
   finish(std::move(schemas), *schema);
 }

@@ -6,6 +6,7 @@
 #include "tercel/core/alignment.h"
 #include "tercel/io/arrow.h"
 #include "tercel/io/elements_impl.h"
+#include "tercel/util/arrow_types.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 
@@ -74,7 +75,7 @@ const ElementType& number_type(const ArrowSchema& schema, std::string_view name)
   const std::string_view format = text_of(schema.format);
   for (const ElementType& t : element_types())
     if (t.arrow != 0 && format == std::string_view(&t.arrow, 1)) return t;
-  refuse(name, "format '", printable(format), "' is not a number type that tensors support");
+  refuse(name, arrow_type_text(schema), " is not a number type that tensors support");
 }
 
 void check_array(const Range& at, std::string_view name, int64_t buffers, int64_t children) {

@@ -119,6 +119,16 @@ TEST(ArrowColumns, DictionariesOfNumbers) {
                       "t: column 'k': expected indices below 6, found 6");
 }
 
+TEST(ArrowColumns, CategoriesOfWhichNoneIsThere) {
+  const uint8_t none[] = {0};
+  const int8_t indices[] = {0, 0, 0};
+  const Field column{"c", "k", 3, 0, 3, {none, indices}, {}, {{"n", "", 0, 0, 0, {}, {}, {}}}};
+  ColumnPlan plan = plan_of("k", false);
+  EXPECT_EQ(decode(plan, batch_of({column}, 3)).keys[0].bad.size(), 3u);
+  plan.fill_key = 7;
+  EXPECT_EQ(decode(plan, batch_of({column}, 3)).keys[0].own, (std::vector<int64_t>{7, 7, 7}));
+}
+
 TEST(ArrowColumns, BitsAndHalvesAreDenseValues) {
   const uint8_t bits[] = {0b1101'0000};
   const uint16_t halves[] = {0x3c00, 0xc000};
@@ -188,9 +198,10 @@ TEST(ArrowColumns, ArraysThatContradictTheirSchemaAreRefused) {
   const int64_t large[] = {0, int64_t{1} << 62};
   refused("more elements", {"+L", "k", 1, 0, 0, {nullptr, large}, {item}, {}}, 1, true);
   refused("lists that fit in memory", {"+w:4611686018427387904", "k", 3, 0, 0, {nullptr}, {item}, {}}, 3, true);
-  refused("expected numbers, found list<int64>", {"+w:2", "k", 3, 0, 0, {nullptr}, {item}, {}}, 3);
+  refused("expected numbers, found fixed_size_list<int64>[2]", {"+w:2", "k", 3, 0, 0, {nullptr}, {item}, {}}, 3);
   refused("expected numbers, found string", {"u", "k", 3, 0, 0, {nullptr, kKeys, kKeys}, {}, {}}, 3);
   refused("expected integers, found double", {"g", "k", 3, 0, 0, {nullptr, kKeys}, {}, {}}, 3);
+  refused("expected integers, found date32[day]", {"tdD", "k", 3, 0, 0, {nullptr, kKeys}, {}, {}}, 3);
   // Those that were refused for their schema never had an owner here.
   EXPECT_EQ(released, 10);
 }

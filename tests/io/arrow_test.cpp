@@ -237,7 +237,7 @@ TEST(Arrow, ImportRefuses) {
   const auto expect = [&](const std::string& message, const auto& spoil) {
     EXPECT_NE(refused(spoil).find(message), std::string::npos) << refused(spoil);
   };
-  expect("format 'u' is not a number type that tensors support", [](Foreign& f) { f.format = "u"; });
+  expect("string is not a number type that tensors support", [](Foreign& f) { f.format = "u"; });
   expect("format '' is not a number", [](Foreign& f) { f.format = ""; });
   expect("format 'ii' is not a number", [](Foreign& f) { f.format = "ii"; });
   expect("length -1, offset 0", [](Foreign& f) { f.array.length = -1; });
@@ -343,6 +343,26 @@ TEST(Arrow, ColumnsRoundTrip) {
   EXPECT_EQ(values_of(back[1].values), (std::vector<double>{1, 0, 0, 1}));
   columns_to_arrow({}, &schema, &array);
   EXPECT_TRUE(columns_from_arrow(&schema, &array).empty());
+}
+
+TEST(Arrow, MissingValuesOfColumns) {
+  ArrowSchema schema;
+  ArrowArray array;
+  const Tensor pair = make({2}, kBool, {0, 1}), all = make({2, 2}, kBool, {1, 1, 0, 1});
+  const Tensor lists = make({2, 2}, kInt64, {1, 2, 3, 4});
+  columns_to_arrow({{"a", make({2}, kFloat32, {1, 2}), pair}, {"b", lists, pair}}, &schema, &array);
+  EXPECT_EQ(array.children[0]->null_count, -1);
+  const std::vector<ArrowColumn> back = columns_from_arrow(&schema, &array, {.mask = true});
+  for (const ArrowColumn& column : back) EXPECT_EQ(values_of(column.valid), (std::vector<double>{0, 1}));
+  EXPECT_EQ(values_of(back[0].values)[1], 2);
+  columns_to_arrow({{"a", lists, all}}, &schema, &array);
+  const ArrowArray& elements = *array.children[0]->children[0];
+  EXPECT_EQ(array.children[0]->buffers[0], nullptr);
+  EXPECT_EQ(*static_cast<const uint8_t*>(elements.buffers[0]), 0b1011);
+  TERCEL_EXPECT_THROW(columns_from_arrow(&schema, &array), RuntimeError, "column 'a'");
+  for (const Tensor& wrong : {make({3}, kBool, {1, 1, 1}), make({2}, kInt64, {1, 1}), make({1, 2}, kBool, {1, 1})})
+    TERCEL_EXPECT_THROW(columns_to_arrow({{"a", lists, wrong}}, &schema, &array), RuntimeError,
+                        "to_arrow: column 'a': expected bools which values are valid");
 }
 
 TEST(Arrow, ExportRefuses) {

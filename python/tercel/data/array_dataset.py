@@ -94,8 +94,8 @@ class ArrayDataset:
     In the batches and in `schema` the keys of each field begin where those of the one before end, so that one table may
     have them all; like() gives further rows the same schema.
 
-    ValueError that names the array for lengths that differ, for values that are not finite and for keys out of range;
-    TypeError for other dtypes.
+    ValueError that names the array for lengths that differ, for values that are missing or not finite and for keys out of
+    range; TypeError for other dtypes.
     """
 
     def __init__(self, keys: Mapping[str, Any], *, dense: Any = None, labels: Any = None,

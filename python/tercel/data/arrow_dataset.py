@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from tercel import _C
-from tercel.arrow import RecordBatch
-from tercel.data._arrays import tensor_of
+from tercel._C import Tensor
+from tercel.data._arrays import column_of
 from tercel.data._options import progress_of, takes_options
 from tercel.data.dataset import Dataset
 
@@ -30,14 +30,23 @@ def _is_in_memory(table: Any) -> bool:
 
 def _of_columns(table: Any, known: Iterable[Any], names: Sequence[str]) -> Any:
     """Of those columns of a mapping, an array or a frame that are asked for."""
-    columns = {name: table[name] for name in known if name in names}
-    # The fields of a structured array lie apart, which no tensor can.
-    tensors = {name: tensor_of(values.copy() if hasattr(values, "flags") else values, f"column {name!r}")
-               for name, values in columns.items()}
-    lengths = {name: len(tensor) if tensor.dim() > 0 else -1 for name, tensor in tensors.items()}
+    all_names = list(known)
+    columns: Dict[str, Tensor] = {}
+    valid: Dict[str, Tensor] = {}
+    for name in dict.fromkeys(names):
+        if name not in all_names:
+            continue
+        if all_names.count(name) > 1:
+            raise ValueError(f"expected one column {name!r}, found several")
+        values = table[name]
+        # The fields of a structured array lie apart, which no tensor can.
+        columns[name], mask = column_of(values.copy() if hasattr(values, "strides") else values, f"column {name!r}")
+        if mask is not None:
+            valid[name] = mask
+    lengths = {name: len(tensor) if tensor.dim() > 0 else -1 for name, tensor in columns.items()}
     if len(set(lengths.values())) > 1 or -1 in lengths.values():
         raise ValueError(f"expected columns of the same number of rows, got {lengths}")
-    return _C._stream_of_batch(*RecordBatch(tensors).__arrow_c_array__())
+    return _C._stream_of_batch(*_C._columns_to_arrow(columns, valid))
 
 
 def _stream_of(table: Any, what: str, names: Sequence[str]) -> Any:
@@ -76,7 +85,8 @@ class ArrowDataset(Dataset):
 
     - an object with __arrow_c_stream__ or __arrow_c_array__: tables of pyarrow, polars, pandas (2.2 or newer, which needs
       pyarrow for it), queries of DuckDB, readers. No Arrow library is needed;
-    - a dict from names to arrays [rows], or [rows, n] for columns of lists, or a NumPy structured array.
+    - a dict from names to arrays [rows], or [rows, n] for columns of lists, or a NumPy structured array. What a masked
+      array hides is missing, as null is in arrays of pyarrow and series of polars.
 
     A table in memory is kept as it is: it must not be changed. A stream that makes its rows while it is read (a reader, a
     query) is copied, so that it may be read in any order and several times: 512 MiB are kept in memory, what is beyond in a

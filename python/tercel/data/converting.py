@@ -9,7 +9,7 @@ from tercel import _C
 from tercel.data._options import _tables, flag_of, name_of, path_of, paths_of, progress_of, takes_options
 from tercel.data.arrow_dataset import ArrowDataset, is_table
 from tercel.data.dataset import Dataset, open_files
-from tercel.data.making import ConvertResult, Progress, convert_csv, convert_dataset, convert_texts
+from tercel.data.making import ConvertResult, Progress, convert_csv, convert_dataset, convert_texts, time_parts_of
 from tercel.data._table_text import LIST_SEPARATOR, ParquetFiles, write_text
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def _columns_of(options: Mapping[str, Any]) -> List[str]:
     """The columns that options name, each once, that of the label first."""
     names = _list_of(options.get("label")) + _list_of(options.get("dense")) + _list_of(options.get("categorical"))
     names += _list_of(options.get("time_column"))
-    parts = options.get("time_parts")  # "ts=hour,weekday", or a list of its pieces
-    pieces = parts.split(",") if isinstance(parts, str) else _list_of(parts)
-    names += [piece.split("=")[0] for piece in pieces if "=" in piece]
+    names += [piece.split("=")[0] for piece in time_parts_of(options.get("time_parts") or ()) if "=" in piece]
     return list(dict.fromkeys(names))
 
 
@@ -58,6 +56,7 @@ def _encode(tables: Mapping[str, Any], target: Dict[str, Any], progress: Progres
     if "label" not in options:
         raise ValueError("convert: option 'label': expected the name of a column, found none")
     names, weighted = _columns_of(options), _list_of(options.get("weighted"))
+    bags = _list_of(options.get("categorical"))
     for name in weighted:
         if name not in names:
             raise ValueError(f"convert: option 'weighted': expected names of categorical columns, found {name!r}")
@@ -66,7 +65,8 @@ def _encode(tables: Mapping[str, Any], target: Dict[str, Any], progress: Progres
         files = {part: f"{part}.tsv" for part in tables}
         lists = set(weighted)
         for part, table in tables.items():
-            lists |= write_text(table, names, weighted, os.path.join(folder, files[part]), LIST_SEPARATOR, told)
+            what = "train table" if part == "source" else f"{part} table"
+            lists |= write_text(table, what, names, bags, weighted, os.path.join(folder, files[part]), told)
         if lists:
             options.update(list_separator=LIST_SEPARATOR, lists=[name for name in names if name in lists])
         options.update({part: [file] for part, file in files.items() if part != "source"}, delimiter="tab")
@@ -104,7 +104,8 @@ def convert(source: Any, folder: Any, *, valid: Any = None, test: Any = None, en
     categorical columns of tables and Parquet files are keys already and dense values stay as they are; the options are
     then those of ArrowDataset (slot_size_array, nnz_per_slot, fill_null_key ...) and those of convert_dataset(). Lists in a
     column are bags of values; weighted columns have their weights in a column NAME_weight. Columns that are not named
-    are left out.
+    are left out. ConfigError for columns of structs, maps or lists of lists; DataError that names table, row and column for
+    such values, for lists in other columns than categorical ones and for weights that are missing.
 
     Tables and Parquet files that are encoded are written as text, source.tsv, valid.tsv and test.tsv, to TMPDIR first:
     errors name its lines, of which the first is a header. The same rows give the same files, whatever they come from.

@@ -81,8 +81,21 @@ def generate(folder: Any, *, replace: bool = False, progress: Progress = None, f
     return GenerateResult(Dataset._wrap(of), train_clicks, test_clicks)
 
 
+def _pieces(value: Any) -> Any:
+    """A list of texts, or one text with commas between them, as on the command line."""
+    return value.split(",") if isinstance(value, str) else value
+
+
+def time_parts_of(value: Any) -> Any:
+    """The option time_parts as a list of texts: of "ts=hour,weekday", of such a list or {"ts": ["hour", "weekday"]}."""
+    if isinstance(value, Mapping):
+        return [f"{name}={part}" for name, parts in value.items() for part in _pieces(parts)]
+    return _pieces(value)
+
+
 def _by_column(value: Any) -> Any:
-    """An option by column: 4, {"ip": 2}, or texts such as "4" and "ip=2"."""
+    """An option by column: 4, {"ip": 2}, or texts such as "4", "ip=2" and "4,ip=2"."""
+    value = _pieces(value)
     if isinstance(value, Mapping):
         return [f"{name}={number}" for name, number in value.items()]
     return str(operator.index(value)) if hasattr(type(value), "__index__") and not isinstance(value, bool) else value
@@ -110,6 +123,10 @@ def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
     for name in ("fill_missing", "clip_min", "clip_max"):
         if name in texts:
             texts[name] = _number_by_column(texts[name])
+    if "time_parts" in texts:
+        texts["time_parts"] = time_parts_of(texts["time_parts"])
+    if "cross" in texts:
+        texts["cross"] = _pieces(texts["cross"])
     for name in ("test_from", "valid_from"):
         if name in texts:
             texts[name] = _bound(texts[name])
@@ -138,9 +155,10 @@ def convert_csv(sources: Any, folder: Any, *, replace: bool = False, progress: P
     Converts a table of text with a label to a dataset, which appears in the folder when it is complete: `tercel convert
     csv` on the command line. `sources` is a path or an iterable of paths of files, plain or gzip. `replace` allows a
     dataset that exists to be replaced. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C,
-    end the work, and nothing is left. Options by column are a number or a dict from columns to numbers; test_from and
-    valid_from may be numbers and datetimes. ConfigError for invalid options, DataError that names file, line and column
-    for invalid text.
+    end the work, and nothing is left. Options by column are a number, a dict from columns to numbers, or text as on the
+    command line ("2,ip=10"); time_parts and cross may be such a text too ("ts=hour,weekday", "C1+C2,C3+C4") or a list,
+    time_parts also a dict ({"ts": ["hour", "weekday"]}); test_from and valid_from may be numbers and datetimes.
+    ConfigError for invalid options, DataError that names file, line and column for invalid text.
     """
     return convert_texts(_C._convert_csv, sources, _target(folder, format, replace, progress), options)
 

@@ -1,8 +1,4 @@
 // Registers of keys and floats of rows.
-//
-// Note [Overlapping vectors]
-// Rows have few values of a kind, such as 13 or 26: a loop of vectors would leave many to a scalar rest. The last
-// vector is moved back to end with the last value instead, and repeats some of the one before; so out must not be in.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 
 #include "tercel/data/arrow_columns_impl.h"
 #include "tercel/data/arrow_module_impl.h"
+#include "tercel/data/arrow_owned_impl.h"
 #include "tercel/data/formats/parquet_footer.h"
 #include "tercel/data/random_access_file.h"
 
