@@ -34,13 +34,13 @@ Span<Entry> complex_ops() {
           kFunction, "abs * (cos(angle) + sin(angle) i); both of the same floating dtype."),
       // Conjugates and negatives are computed eagerly, so no tensor is ever a lazy one.
       entry(
-          "is_conj(Tensor input)", [](const Tensor&) { return false; }, kAsk),
+          "is_conj(Tensor input)", [](const Tensor&) { return false; }, kAsk | kAnyLayout),
       entry(
-          "is_neg(Tensor input)", [](const Tensor&) { return false; }, kAsk),
+          "is_neg(Tensor input)", [](const Tensor&) { return false; }, kAsk | kAnyLayout),
       entry(
-          "resolve_conj(Tensor input)", [](const Tensor& x) { return x; }, kAsk),
+          "resolve_conj(Tensor input)", [](const Tensor& x) { return x; }, kAsk | kAnyLayout),
       entry(
-          "resolve_neg(Tensor input)", [](const Tensor& x) { return x; }, kAsk),
+          "resolve_neg(Tensor input)", [](const Tensor& x) { return x; }, kAsk | kAnyLayout),
   };
   return table;
 }

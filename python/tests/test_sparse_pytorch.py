@@ -218,6 +218,18 @@ def test_products_with_a_number():
     assert tc.equal((tc.ones(2, 3) * number).to_dense(), tc.full((2, 3), 3.0))
 
 
+def test_views_under_other_names():
+    dense, x = matrix().to_dense(), tc.ones(2, 3, 4).tril().to_sparse()
+    for got, want in [(matrix().adjoint(), dense.T), (x.movedim(0, 2), x.to_dense().movedim(0, 2)),
+                      (tc.moveaxis(x, (0, 1), (1, 2)), tc.moveaxis(x.to_dense(), (0, 1), (1, 2))),
+                      (matrix().swapaxes_(0, 1), dense.T), (matrix().swapdims_(0, 1), dense.T),
+                      (tc.column_stack([matrix(), matrix()]), tc.cat([dense, dense], 1)),
+                      (tc.column_stack([tc.ones(2).to_sparse(), matrix()]), tc.column_stack([tc.ones(2), dense])),
+                      (matrix().float_power(2), dense.float_power(2)), (matrix().resolve_conj().resolve_neg(), dense)]:
+        assert got.is_sparse and got.dtype is want.dtype and tc.equal(got.to_dense(), want)
+    assert not matrix().is_conj() and not tc.is_neg(matrix())
+
+
 def test_a_false_claim_of_order():
     claimed = tc.sparse_coo_tensor([[1, 0, 1, 1]], [1.0, 2, 4, 8], (3,), check_invariants=False, is_coalesced=True)
     assert claimed.is_coalesced() and (tc.ones(3) + claimed).tolist() == [3, 14, 1]

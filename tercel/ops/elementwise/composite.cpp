@@ -260,12 +260,12 @@ Tensor widest(const Tensor& x) { return to(x, x.is_complex() ? kComplex128 : kFl
 }  // namespace
 
 Tensor float_power(const Tensor& a, const Tensor& b) {
-  check_strided("float_power", a);
+  if (!has_sparse(a)) check_strided("float_power", a);
   check_strided("float_power", b, "exponent");
   return pow(widest(a), widest(b));
 }
 Tensor float_power(const Tensor& a, Scalar b) {
-  check_strided("float_power", a);
+  if (!has_sparse(a)) check_strided("float_power", a);
   return pow(widest(a), b);
 }
 Tensor float_power(Scalar input, const Tensor& exponent) {

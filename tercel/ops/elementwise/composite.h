@@ -58,8 +58,8 @@ TERCEL_OP_API(out) Tensor rsub(const Tensor& a, Scalar b, Scalar alpha = 1);
 TERCEL_OP_API(method, python, out_apart) Tensor ldexp(const Tensor& a, const Tensor& b);
 TERCEL_OP_API(method, python) const Tensor& ldexp_(const Tensor& a, const Tensor& b);
 /** a to the power b, in float64 or complex128. */
-TERCEL_OP_API(method, out) Tensor float_power(const Tensor& a, const Tensor& b);
-TERCEL_OP_API(method, out) Tensor float_power(const Tensor& a, Scalar b);
+TERCEL_OP_API(method, out, layout_sparse) Tensor float_power(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, out, layout_sparse) Tensor float_power(const Tensor& a, Scalar b);
 TERCEL_OP_API(python, out) Tensor float_power(Scalar input, const Tensor& exponent);
 /** RuntimeError unless a has that dtype. */
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, const Tensor& b);

@@ -290,9 +290,10 @@ Tensor dstack(Span<Tensor> tensors) {
   return cat(atleast_3d(tensors), 2);
 }
 Tensor column_stack(Span<Tensor> tensors) {
-  check_list("column_stack", tensors);
+  check_list("column_stack", tensors, true);
   std::vector<Tensor> columns;
-  for (const Tensor& t : tensors) columns.push_back(t.dim() <= 1 ? reshape(t, {t.numel(), 1}) : t);
+  for (const Tensor& t : tensors)
+    columns.push_back(t.dim() > 1 ? t : has_sparse(t) ? unsqueeze(atleast_1d(t), 1) : reshape(t, {t.numel(), 1}));
   return hstack(columns);
 }
 

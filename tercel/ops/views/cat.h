@@ -27,7 +27,7 @@ TERCEL_OP_API(python, out_apart, layout_sparse) Tensor row_stack(Span<Tensor> te
 /** Concatenates in depth: along dimension 2, after atleast_3d(). */
 TERCEL_OP_API(python, out_apart, layout_sparse) Tensor dstack(Span<Tensor> tensors);
 /** Concatenates matrices and vectors (as columns) horizontally. */
-TERCEL_OP_API(python, out_apart) Tensor column_stack(Span<Tensor> tensors);
+TERCEL_OP_API(python, out_apart, layout_sparse) Tensor column_stack(Span<Tensor> tensors);
 /** Block-diagonal matrix of matrices; a vector is one row, a scalar one element. Dtypes are promoted. */
 TERCEL_OP_API(python_hidden) Tensor block_diag(Span<Tensor> tensors);
 

@@ -103,7 +103,7 @@ DimVector places_of(IntSpan dims, int64_t ndim, const char* list) {
 }  // namespace
 
 Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination) {
-  check_strided("movedim", x);
+  if (!has_sparse(x)) check_strided("movedim", x);
   TERCEL_CHECK(source.size() == destination.size(), RuntimeError,
                "movedim: Invalid source or destination dims: source (", source,
                " dims) should contain the same number of dims as destination (", destination, " dims)");

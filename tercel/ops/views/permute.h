@@ -15,11 +15,15 @@ TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor t(const Tensor& x);
 /** Reorders the dimensions. */
 TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor permute(const Tensor& x, IntSpan dims);
 /** Moves dimensions `source` to positions `destination`; the others keep their order. */
-TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination);
-TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, int64_t source, int64_t destination);
+TERCEL_OP_API(method, python, cheap, layout_sparse)
+Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination);
+TERCEL_OP_API(method, python, cheap, layout_sparse)
+Tensor movedim(const Tensor& x, int64_t source, int64_t destination);
 /** Alias of movedim(), with NumPy's name. */
-TERCEL_OP_API(method, python, cheap) Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination);
-TERCEL_OP_API(method, python, cheap) Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination);
+TERCEL_OP_API(method, python, cheap, layout_sparse)
+Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination);
+TERCEL_OP_API(method, python, cheap, layout_sparse)
+Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination);
 
 /** x.T in Python: all dimensions in reverse order. */
 TERCEL_OP_API(method) Tensor numpy_T(const Tensor& x);
@@ -30,6 +34,6 @@ TERCEL_OP_API(method) Tensor matrix_H(const Tensor& x);
 /** x.mH in Python: the conjugate transpose of each matrix; RuntimeError for a vector. */
 TERCEL_OP_API(method) Tensor mH(const Tensor& x);  // NOLINT(readability-identifier-naming): PyTorch's name
 /** mH() as a function. */
-TERCEL_OP_API(method, python, cheap) Tensor adjoint(const Tensor& x);
+TERCEL_OP_API(method, python, cheap, layout_sparse) Tensor adjoint(const Tensor& x);
 
 }  // namespace tercel

@@ -14,8 +14,10 @@ namespace tercel {
 /** Turns x itself into the view that is named before the underscore. */
 TERCEL_OP_API(method, python_method, cheap, layout_sparse)
 const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1);
-TERCEL_OP_API(method, python_method, cheap) const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
-TERCEL_OP_API(method, python_method, cheap) const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python_method, cheap, layout_sparse)
+const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
+TERCEL_OP_API(method, python_method, cheap, layout_sparse)
+const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);
 TERCEL_OP_API(method, python_method, cheap, layout_sparse) const Tensor& t_(const Tensor& x);
 TERCEL_OP_API(method, python_method, cheap) const Tensor& squeeze_(const Tensor& x);
 TERCEL_OP_API(method, python_method, cheap) const Tensor& squeeze_(const Tensor& x, int64_t dim);
