@@ -160,7 +160,7 @@ Tensor compressed_transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   }
   Tensor out = compressed_of_values(layout, offsets, plain, values, sizes);
   out.impl().share_sparse_version(x.impl());
-  // In-place changes of sparse tensors are not recorded, so a view with a history has no use for its base.
+  // The transpose of a tracked tensor has a history in place of a base: a recorded change gives it parts of its own.
   if (!is_tracked(x)) detail::init_view(out, x, ViewOrigin::Ordinary);
   return out;
 }
