@@ -39,7 +39,7 @@ TEST(BatchReaderMemory, NoAllocationAfterTheFirstBatches) {
   }
 }
 
-// 57 MB of rows in windows of 1 MiB: tensors and raw bytes together stay at a few.
+// 57 MB of rows in windows of 2 MiB: tensors and raw bytes together stay at a few.
 TEST(BatchReaderMemory, IsBoundedWhateverTheFilesHold) {
   const Tensor probe = empty({1});
   if (cpu_allocator_stats().allocated_bytes == 0) GTEST_SKIP() << "the allocator counts nothing under AddressSanitizer";
