@@ -311,7 +311,8 @@ TEST(ArrowTable, StreamsAreConsumedByAnError) {
   for (const ArrowArrayStream* stream : {&train, &valid, &test}) EXPECT_EQ(stream->release, nullptr);
   options = options_of();
   options.fill_null_dense = {1, 2};
-  TERCEL_EXPECT_THROW(read(std::move(producer), options), ConfigError, "[arrow] options 'fill_null_dense' and 'fill_null_key'");
+  TERCEL_EXPECT_THROW(read(std::move(producer), options), ConfigError,
+                      "[arrow] options 'fill_null_dense' and 'fill_null_key'");
 }
 
 }  // namespace
