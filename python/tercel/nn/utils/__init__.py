@@ -74,7 +74,11 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     clip_value = float(clip_value)
     for p in _as_list(parameters):
         if p.grad is not None:
-            p.grad.clamp_(-clip_value, clip_value)
+            # Of a gradient of rows, sums are clamped rather than the terms of equal rows.
+            sums = p.grad.coalesce() if p.grad.is_sparse else p.grad
+            sums.clamp_(-clip_value, clip_value)
+            if sums is not p.grad:
+                p.grad.copy_(sums)
 
 
 def parameters_to_vector(parameters):
