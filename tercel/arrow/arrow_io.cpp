@@ -29,6 +29,11 @@ thread_local int64_t largest_allocation = std::numeric_limits<int64_t>::max();
 AllocationLimit::AllocationLimit(int64_t bytes) { largest_allocation = bytes; }
 AllocationLimit::~AllocationLimit() { largest_allocation = std::numeric_limits<int64_t>::max(); }
 
+::arrow::MemoryPool* pool_that_forks() {
+  ::arrow::MemoryPool* found = nullptr;
+  return ::arrow::jemalloc_memory_pool(&found).ok() ? found : ::arrow::system_memory_pool();
+}
+
 Status LimitedPool::reserve(int64_t bytes, int64_t size) {
   if (size > largest_allocation)
     return Status::Invalid("a page or list needs ", size, " bytes, more than ", largest_allocation,

@@ -20,7 +20,13 @@
 namespace tercel::arrow_module {
 
 /**
- * Arrow's default pool, but for a limit on what is held at a time. Large blocks that are freed are kept for the next
+ * jemalloc, where Arrow has it, otherwise malloc. Not the default pool: mimalloc has locks that fork() knows nothing
+ * of, and the child of a process that allocates would wait for them.
+ */
+::arrow::MemoryPool* pool_that_forks();
+
+/**
+ * One of Arrow's pools with a limit on what is held at a time. Large blocks that are freed are kept for the next
  * batch, which needs the same ones: otherwise the system clears their pages again for each row group, a fifth of the
  * time.
  */
@@ -53,7 +59,7 @@ class LimitedPool final : public ::arrow::MemoryPool {
   /** Keeps a large block, and frees those that were kept first, if there are too many; frees a small one. */
   void release(const Block& block);
 
-  ::arrow::MemoryPool* pool_ = ::arrow::default_memory_pool();
+  ::arrow::MemoryPool* pool_ = pool_that_forks();
   std::atomic<int64_t> held_{0};
   std::atomic<int64_t> limit_{std::numeric_limits<int64_t>::max()};  // until the host sets one
   std::deque<Block> kept_;                                           // guarded by ModuleMutex::Pool, as is the next
