@@ -52,13 +52,14 @@ WORK = """
 """
 
 
-def test_children_of_a_process_at_work():
-    done = run(WORK + """
-    for _ in range(40):
+def check_children(program, check, forks):
+    """Forks while the program's threads are at work; the check holds in each child."""
+    done = run(program + f"""
+    for _ in range({forks}):
         child = os.fork()
         if child == 0:
             signal.alarm(30)
-            os._exit(0 if child_works() else 1)
+            os._exit(0 if {check} else 1)
         status = os.waitpid(child, 0)[1]
         if status != 0:
             break
@@ -68,6 +69,10 @@ def test_children_of_a_process_at_work():
     assert status == 0, status
     """)
     assert done.returncode == 0, done.stderr
+
+
+def test_children_of_a_process_at_work():
+    check_children(WORK, "child_works()", 40)
 
 
 def test_multiprocessing_with_the_fork_context():
@@ -97,7 +102,7 @@ def test_children_of_a_process_that_reads_parquet(tmp_path):
     import pyarrow.parquet as pq
     pq.write_table(pa.table({"y": pa.array([0.0, 1.0] * 20000, pa.float32()), "k": list(range(40000))}),
                    tmp_path / "a.parquet", row_group_size=5000)
-    done = run(f"""
+    check_children(f"""
     import os, signal, threading
     import tercel.data as td
     dataset = td.open_files("parquet", train=[{str(tmp_path / "a.parquet")!r}], label=["y"], categorical=["k"])
@@ -111,20 +116,7 @@ def test_children_of_a_process_that_reads_parquet(tmp_path):
     threads = [threading.Thread(target=go_on) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for _ in range(100):
-        child = os.fork()
-        if child == 0:
-            signal.alarm(30)
-            os._exit(0 if read() == 40000 else 1)
-        status = os.waitpid(child, 0)[1]
-        if status != 0:
-            break
-    done = True
-    for thread in threads:
-        thread.join()
-    assert status == 0, status
-    """)
-    assert done.returncode == 0, done.stderr
+    """, "read() == 40000", 100)
 
 
 def test_a_node_that_is_replaced_dies_when_no_lock_is_held():

@@ -589,7 +589,8 @@ try:
 except tc.IoError as error:
     print(error, flush=True)
 """
-    for url, timeout, message in (("http://127.0.0.1:1", "60", "NETWORK_CONNECTION"), (f"http://127.0.0.1:{silent.getsockname()[1]}", "1", "within 1 s")):
+    silent_url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    for url, timeout, message in (("http://127.0.0.1:1", "60", "NETWORK_CONNECTION"), (silent_url, "1", "within 1 s")):
         environment = {**os.environ, "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
                        "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
                        "TERCEL_REMOTE_TIMEOUT": timeout}

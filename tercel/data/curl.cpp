@@ -92,7 +92,8 @@ const Curl& curl_of(const std::string& url) {
 
 /**
  * Handles that are not in use: each keeps its connections to servers. Guarded by ProcessMutex::HttpConnections. Never
- * destroyed. A forked child must not use its parent's connections, nor close them in TLS's sense: it forgets them.
+ * destroyed. A forked child forgets its parent's connections: it must neither use them nor send the server that they
+ * end.
  */
 struct IdleHandles {
   std::vector<void*> handles;

@@ -127,6 +127,21 @@ TEST(Pt, ReadsCompressedTensors) {
   }
 }
 
+/** Every cut and every other byte of a file is an error or a value. */
+void expect_errors_or_values(const std::string& file) {
+  for (size_t i = 0; i < file.size(); ++i) {
+    std::string other = file;
+    other[i] = static_cast<char>(other[i] ^ 0x15);
+    for (const std::string& content : {file.substr(0, i), other}) {
+      try {
+        load(content);
+      } catch (const Error&) {
+        continue;
+      }
+    }
+  }
+}
+
 TEST(Pt, RefusesCompressedTensorsThatAreNone) {
   const std::string sizes = number(2) + number(3) + "\x86";
   const auto expect = [&](const std::string& program, const std::vector<int64_t>& offsets,
@@ -145,19 +160,7 @@ TEST(Pt, RefusesCompressedTensorsThatAreNone) {
   expect(compressed("torch.sparse_csc", 3, 3, sizes), {0, 1, 3}, {1, 0, 1}, "for sizes [2, 3]");
   expect(compressed("torch.sparse_csr", 3, 3, number(2) + "\x85"), {0, 1, 3}, {1, 0, 1}, "for sizes [2]");
   expect(compressed("torch.sparse_bsr", 3, 3, sizes), {0, 1, 3}, {1, 0, 1}, "for sizes [2, 3]");
-  // Every cut and every other byte of a file is an error or a value.
-  const std::string file = archive("\x80\2" + csr, {longs({0, 1, 3}), longs({1, 0, 1}), floats({3, 4, 5})});
-  for (size_t i = 0; i < file.size(); ++i) {
-    std::string other = file;
-    other[i] = static_cast<char>(other[i] ^ 0x15);
-    for (const std::string& content : {file.substr(0, i), other}) {
-      try {
-        load(content);
-      } catch (const Error&) {
-        continue;
-      }
-    }
-  }
+  expect_errors_or_values(archive("\x80\2" + csr, {longs({0, 1, 3}), longs({1, 0, 1}), floats({3, 4, 5})}));
 }
 
 TEST(Pt, RefusesSparseTensorsThatAreNone) {
@@ -179,19 +182,7 @@ TEST(Pt, RefusesSparseTensorsThatAreNone) {
   expect(refused(coo(1, 3, three, number(1)), {0, 1, 1}), "is_coalesced");
   expect(refused("ctorch._utils\n_rebuild_sparse_tensor\n" + number(1) + number(1) + "\x86R.", {}),
          "the layout of a sparse tensor");
-  // Every cut and every other byte of a file is an error or a value.
-  const std::string file = archive("\x80\2" + coo(1, 3, three, yes), {longs({0, 1, 2}), floats({3, 4, 5})});
-  for (size_t i = 0; i < file.size(); ++i) {
-    std::string other = file;
-    other[i] = static_cast<char>(other[i] ^ 0x15);
-    for (const std::string& content : {file.substr(0, i), other}) {
-      try {
-        load(content);
-      } catch (const Error&) {
-        continue;
-      }
-    }
-  }
+  expect_errors_or_values(archive("\x80\2" + coo(1, 3, three, yes), {longs({0, 1, 2}), floats({3, 4, 5})}));
 }
 
 // The program that torch 2.15 writes for {"w": x, "t": x.t()} with x = [[0, 1, 2], [3, 4, 5]].
