@@ -102,7 +102,7 @@ class TableSource final : public RecordSource {
 
   void decode(const Window& source, const Places& places, BatchBuffer& out) const override {
     const auto& window = static_cast<const TableWindow&>(source);
-    if (!jumps_) return decode_parts(*assembler_, window.parts, places, out);
+    if (!jumps_) return decode_parts(*assembler_, window.parts, window.mix, places, out);
     const uint32_t* mix = window.mix.empty() ? nullptr : window.mix.data() + places.begin;
     assembler_->decode(window.mixed, places.begin, mix, places, out);
   }

@@ -68,6 +68,16 @@ void check_narrow_keys(const Schema& schema, const ReaderOptions& options, int64
   }
 }
 
+/** See Note [Validation rows]. */
+RowSubset chosen_rows(const ReaderOptions& options, int64_t part_rows) {
+  TERCEL_CHECK(options.hold_out != 1, ConfigError, "[", kOwner,
+               "] option 'hold_out': expected 0 or at least 2, found 1: all rows would be held out");
+  TERCEL_CHECK(options.hold_out > 0 || !options.held_out, ConfigError, "[", kOwner,
+               "] option 'held_out': expected option 'hold_out' too, found none");
+  if (options.hold_out == 0) return part_rows;
+  return RowSubset(part_rows, options.hold_out, options.held_out);
+}
+
 }  // namespace
 
 struct BatchReader::State {
@@ -108,18 +118,22 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
       dataset.checked_format().open(dataset, part,
                                     {state.options.inputs, state.options.columns, options.binary_labels,
                                      options.shuffle, options.num_workers, options.on_bad_record == OnBadRecord::Skip});
-  const int64_t rows = state.source->rows();
-  TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
+  const int64_t part_rows = state.source->rows();
+  TERCEL_CHECK(part_rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
+  const RowSubset subset = chosen_rows(options, part_rows);
+  const int64_t rows = subset.count();
+  TERCEL_CHECK(rows > 0, ConfigError, "[", kOwner, "] option 'hold_out': expected at most ", part_rows,
+               ", the rows of ", printable(where), ", found ", options.hold_out);
   if (options.narrow_keys) check_narrow_keys(state.schema, state.options, max_part_rows(options, rows));
   TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
                "] option 'batch_size': expected at most ", rows, ", the rows of ", printable(where),
                ", as drop_last leaves out short batches, found ", options.batch_size);
   if (options.shuffle && options.shuffle_unit == ShuffleUnit::Batches)
-    state.order = RowOrder::shuffled_blocks(rows, options.seed, options.batch_size);
+    state.order = RowOrder::shuffled_blocks(subset, options.seed, options.batch_size);
   else if (options.shuffle)
-    state.order = RowOrder::shuffled(rows, options.seed, options.shuffle_window, options.shuffle_block);
+    state.order = RowOrder::shuffled(subset, options.seed, options.shuffle_window, options.shuffle_block);
   else
-    state.order = RowOrder::in_order(state.source->windows());
+    state.order = RowOrder::in_order(state.source->windows(), subset);
   state.rules = {options.batch_size, options.epochs, options.drop_last, options.rank, options.ranks};
   state.shape = state.source->shape();
   state.shape.bag_order = options.bag_order;
@@ -184,6 +198,8 @@ ReaderPosition BatchReader::position() const {
   position.epoch_rows = epoch_rows();
   position.shuffle = state.options.shuffle;
   position.bad_records = state.bad_records;
+  position.hold_out = state.options.hold_out;
+  position.held_out = state.options.held_out;
   if (position.shuffle) {
     position.seed = state.options.seed;
     const bool batches = state.options.shuffle_unit == ShuffleUnit::Batches;
@@ -205,6 +221,8 @@ void BatchReader::seek(const ReaderPosition& position) {
                  "reader: seek: the position belongs to another order of rows: expected ", what, " ", expected,
                  ", found ", found);
   };
+  check("hold_out", position.hold_out, own.hold_out);
+  check("held_out", position.held_out, own.held_out);
   check("shuffle", position.shuffle, own.shuffle);
   check("shuffle_unit", to_string(position.shuffle_unit), to_string(own.shuffle_unit));
   check("seed", position.seed, own.seed);
@@ -242,7 +260,7 @@ void BatchReader::set_end(int64_t epoch) {
   state.sequence.emplace(*state.order, state.rules, at.epoch, at.row);
 }
 
-int64_t BatchReader::epoch_rows() const noexcept { return state_->source->rows(); }
+int64_t BatchReader::epoch_rows() const noexcept { return state_->order->rows(); }
 
 int64_t BatchReader::epoch_batches() const noexcept {
   const int64_t size = state_->options.batch_size;

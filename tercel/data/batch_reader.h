@@ -20,6 +20,12 @@
 // ranks take each step together). Rows that are left out are counted, over all epochs, and the position has the count;
 // more than max_bad_records are an error.
 //
+// Note [Validation rows]
+// Where a dataset has no validation part, one row of every `hold_out` of the train part is held out from training to
+// choose a model by. One reader delivers the rows that are left, another one (`held_out`) the others; to each, its rows
+// are all there are: epochs, orders and positions are of them. Which rows it is depends on the number of rows of the
+// part and on `hold_out` alone; see row_subset_impl.h.
+//
 // Note [Parts of ranks]
 // Several readers, one per rank of a job, share the rows: each is asked for the same batches (of batch_size rows in
 // all), and delivers its part of each, consecutive rows that start where those of the rank before it end. Parts differ
@@ -80,6 +86,8 @@ struct ReaderOptions {
   bool narrow_keys = false;
   int64_t rank = 0;
   int64_t ranks = 1;
+  int64_t hold_out = 0;
+  bool held_out = false;
   std::vector<std::string> columns;
   std::vector<SparseInput> inputs;
 
@@ -110,6 +118,9 @@ struct ReaderOptions {
         Field{"narrow_keys", &ReaderOptions::narrow_keys, "keys and row offsets are i32, not i64"},
         Field{"rank", &ReaderOptions::rank, "which part of each batch is read, from 0", at_least(0)},
         Field{"ranks", &ReaderOptions::ranks, "parts that each batch is cut into", at_least(1), at_most(kMaxRanks)},
+        Field{"hold_out", &ReaderOptions::hold_out,
+              "one row of so many is left out, to validate with; 0: none, else at least 2", at_least(0)},
+        Field{"held_out", &ReaderOptions::held_out, "deliver those rows, instead of the others"},
         Field{"columns", &ReaderOptions::columns, "further columns of the files that batches have"},
         Field{"inputs", &ReaderOptions::inputs, "how slots are grouped; empty: all in one"});
   }
@@ -126,6 +137,8 @@ struct ReaderPosition {
   int64_t shuffle_block = 0;
   ShuffleUnit shuffle_unit = ShuffleUnit::Rows;
   int64_t bad_records = 0;  // that were left out, over all epochs
+  int64_t hold_out = 0;     // of ReaderOptions
+  bool held_out = false;
 
   static constexpr auto fields() {
     return std::tuple(Field{"epoch", &ReaderPosition::epoch, "epochs that are complete", at_least(0), required()},
@@ -136,7 +149,9 @@ struct ReaderPosition {
                       Field{"shuffle_window", &ReaderPosition::shuffle_window, "rows that are mixed", at_least(0)},
                       Field{"shuffle_block", &ReaderPosition::shuffle_block, "rows that stay together", at_least(0)},
                       Field{"shuffle_unit", &ReaderPosition::shuffle_unit, "what is shuffled"},
-                      Field{"bad_records", &ReaderPosition::bad_records, "rows that were left out", at_least(0)});
+                      Field{"bad_records", &ReaderPosition::bad_records, "rows that were left out", at_least(0)},
+                      Field{"hold_out", &ReaderPosition::hold_out, "one row of so many is held out", at_least(0)},
+                      Field{"held_out", &ReaderPosition::held_out, "whether those are read"});
   }
   friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
 };

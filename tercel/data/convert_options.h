@@ -28,7 +28,7 @@ constexpr int64_t kDefaultTestEvery = 10;
 struct SplitOptions {
   std::vector<std::string> test, valid;  // files
   int64_t test_every = -1;
-  int64_t valid_every = 0;
+  int64_t valid_every = -1;
   std::string test_from, valid_from;  // a row, or a value of the time column
   double negative_rate = 1;
   uint64_t seed = 0;
@@ -41,8 +41,11 @@ struct SplitOptions {
               "row r is a test row where r % K == K - 1; 0: none; -1: 10, or none where another option chooses test or "
               "validation rows by place or file",
               at_least(-1)},
-        Field{"valid_every", &SplitOptions::valid_every,
-              "of the rows that are no test rows, every K-th is a validation row; 0: none", at_least(0)},
+        Field{
+            "valid_every", &SplitOptions::valid_every,
+            "of the rows that are no test rows, every K-th is a validation row; 0: none; -1: the last tenth of them by "
+            "time where rows are divided by time and no other option chooses validation rows, else none",
+            at_least(-1)},
         Field{"test_from", &SplitOptions::test_from,
               "rows from this one on, counted from 0, are the test part; with a time column, rows from this time on"},
         Field{"valid_from", &SplitOptions::valid_from,

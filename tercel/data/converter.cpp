@@ -5,6 +5,7 @@
 
 #include "tercel/data/converter_impl.h"
 #include "tercel/data/random_access_file.h"
+#include "tercel/data/time_sample_impl.h"
 #include "tercel/data/token_table_impl.h"
 #include "tercel/data/vocabulary.h"
 #include "tercel/util/checksum.h"
@@ -20,6 +21,7 @@ namespace tercel::data {
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
+constexpr double kValidShare = 0.1;
 constexpr int kPatienceMs = 100;
 constexpr std::string_view kSpoolFile = "standard-input";
 
@@ -80,6 +82,7 @@ TextSource Converter::spool() {
 }
 
 void Converter::open_sources() {
+  if (std::exchange(is_open_, true)) return;
   for (TextSource& source : sources_)
     if (source.path == kStandardInput) {
       source = spool();
@@ -104,18 +107,18 @@ void Converter::check_writable() const {
 
 FeatureScan Converter::scan() {
   open_sources();
-  has_scan_ = true;
-  return scan_features(format_, sources_, [&](int64_t rows, int64_t done, int64_t total) {
+  const FeatureScan found = scan_features(format_, sources_, [&](int64_t rows, int64_t done, int64_t total) {
     ConvertProgress progress{1, 3, rows, done, 3 * total};
     progress_(progress);
   });
+  ++passes_before_;
+  return found;
 }
 
 void Converter::report(int pass, int64_t rows, int64_t bytes_done, int64_t bytes_total) {
-  const int before = has_scan_ ? 1 : 0;
   ConvertProgress progress;
-  progress.pass = pass + before;
-  progress.passes = 2 + before;
+  progress.pass = pass + passes_before_;
+  progress.passes = 2 + passes_before_;
   progress.rows = rows;
   progress.bytes_total = progress.passes * bytes_total;
   progress.bytes_done = bytes_done + (progress.pass - 1) * bytes_total;
@@ -142,9 +145,32 @@ void Converter::assign_parts(ParsedBlock& block) {
   }
 }
 
+void Converter::find_valid_from() {
+  TextTable table(format_, sources_);
+  const auto nothing_more = [](ParsedBlock&) {};
+  TextPipeline pipeline(table, nothing_more);
+  TimeSample times;
+  int64_t rows = 0;
+  for (std::span<ParsedBlock> group = pipeline.next(); !group.empty(); group = pipeline.next()) {
+    for (const ParsedBlock& block : group) {
+      rows += block.rows.rows;
+      if (parts_[block.text.source]) continue;
+      for (const double time : block.rows.times)
+        if (split_.next(time) != PartName::Test) times.add(time);
+    }
+    ConvertProgress progress{1, 3, rows, pipeline.bytes_done(), 3 * table.bytes_total()};
+    progress_(progress);
+  }
+  split_.rewind();
+  ++passes_before_;
+  valid_from_ = times.start_of_last(kValidShare);
+  if (valid_from_) split_.set_valid_from(*valid_from_);
+}
+
 void Converter::survey() {
-  if (!has_scan_) open_sources();
+  open_sources();
   check_writable();
+  if (job_.like == nullptr && split_.wants_valid_from()) find_valid_from();
   survey_.emplace(format_, job_.options.dense_transform, job_.like == nullptr);
   TextTable table(format_, sources_);
   const auto nothing_more = [](ParsedBlock&) {};
@@ -279,6 +305,9 @@ void Converter::fill_conversion(Conversion& conversion, const RowEncoder& encode
   conversion.tercel_version = version();
   conversion.sources = job_.sources;
   conversion.settings = std::move(settings);
+  // What was found, so that the options make the same dataset again.
+  for (Conversion::Setting& setting : conversion.settings)
+    if (setting.name == "valid_from" && valid_from_) setting.value = format_double(*valid_from_);
   conversion.dense_transform = job_.options.dense_transform;
   conversion.negative_rate = job_.options.negative_rate;
   if (has_moments(job_.options.dense_transform)) {

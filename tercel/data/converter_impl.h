@@ -52,6 +52,8 @@ class Converter {
   void open_sources();
   void check_writable() const;
   void check_rows() const;
+  /** A pass that finds the time from which rows are validation rows, where none is given. */
+  void find_valid_from();
   /** Of the files of a source, for the survey. */
   size_t group_of(size_t source) const;
   void assign_parts(ParsedBlock& block);
@@ -76,7 +78,9 @@ class Converter {
   RowSplit split_;
   std::vector<TextSource> sources_;
   std::vector<std::optional<PartName>> parts_;  // of each source; none: its rows are divided
-  bool has_spool_ = false, has_scan_ = false;
+  bool is_open_ = false, has_spool_ = false;
+  int passes_before_ = 0;             // before the survey
+  std::optional<double> valid_from_;  // that was found
 
   std::optional<Survey> survey_;
   std::array<int64_t, kParts> rows_ = {};

@@ -474,16 +474,28 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
   }
 }
 
-void decode_parts(const RowAssembler& assembler, Span<DecodedPart> parts, const Places& places, BatchBuffer& out) {
-  const auto* const behind = std::upper_bound(parts.begin(), parts.end(), places.begin,
-                                              [](int64_t row, const DecodedPart& part) { return row < part.first; });
-  int64_t row = places.begin, batch_row = places.batch_row;
-  for (const DecodedPart* part = behind - 1; row < places.begin + places.count; ++part) {
+void decode_parts(const RowAssembler& assembler, Span<DecodedPart> parts, Span<uint32_t> mix, const Places& places,
+                  BatchBuffer& out) {
+  const auto row_at = [&](int64_t place) { return mix.empty() ? place : int64_t{mix[static_cast<size_t>(place)]}; };
+  const auto* part = std::upper_bound(parts.begin(), parts.end(), row_at(places.begin),
+                                      [](int64_t row, const DecodedPart& other) { return row < other.first; }) -
+                     1;
+  std::vector<uint32_t> rows;  // of the part, if there is a mix
+  const int64_t end = places.begin + places.count;
+  for (int64_t place = places.begin, batch_row = places.batch_row; place < end; ++part) {
+    const int64_t part_end = part->first + part->count;
+    int64_t count = std::min(end - place, part_end - row_at(place));
+    if (!mix.empty()) {
+      rows.clear();
+      for (int64_t i = place; i < end && row_at(i) < part_end; ++i)
+        rows.push_back(static_cast<uint32_t>(part->skip + row_at(i) - part->first));
+      count = static_cast<int64_t>(rows.size());
+      if (count == 0) continue;
+    }
     if (part->error) std::rethrow_exception(part->error);
-    const int64_t begin = row - part->first;
-    const int64_t count = std::min(places.begin + places.count - row, part->count - begin);
-    assembler.decode(*part->rows, part->skip + begin, nullptr, {row, count, batch_row}, out);
-    row += count;
+    assembler.decode(*part->rows, part->skip + row_at(place) - part->first, mix.empty() ? nullptr : rows.data(),
+                     {place, count, batch_row}, out);
+    place += count;
     batch_row += count;
   }
 }

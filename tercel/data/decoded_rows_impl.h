@@ -171,7 +171,11 @@ struct DecodedPart {
   std::exception_ptr error;
 };
 
-/** Decodes places of a window whose rows are the parts, in the order in which they were read. */
-void decode_parts(const RowAssembler& assembler, Span<DecodedPart> parts, const Places& places, BatchBuffer& out);
+/**
+ * Decodes places of a window whose rows are the parts, in the order in which they were read; with `mix`, which is
+ * ascending if it is not empty, place i is row mix[i].
+ */
+void decode_parts(const RowAssembler& assembler, Span<DecodedPart> parts, Span<uint32_t> mix, const Places& places,
+                  BatchBuffer& out);
 
 }  // namespace tercel::data

@@ -112,9 +112,28 @@ RowOrder RowOrder::in_order(RowWindows windows) {
   return order;
 }
 
-RowOrder RowOrder::shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows) {
+RowOrder RowOrder::in_order(const RowWindows& windows, const RowSubset& subset) {
+  if (subset.is_all()) return in_order(windows);
   RowOrder order;
-  order.rows_ = rows;
+  order.subset_ = subset;
+  order.rows_ = subset.count();
+  std::vector<int64_t> starts;
+  for (int64_t window = 0; window < windows.count(); ++window) {
+    const int64_t begin = windows.begin(window), end = windows.begin(window + 1);
+    const int64_t position = subset.before(begin);
+    if (position == subset.before(end)) continue;
+    starts.push_back(position);
+    order.reads_.push_back({begin, end - begin});
+  }
+  order.num_windows_ = static_cast<int64_t>(starts.size());
+  order.windows_ = RowWindows::at(order.rows_, std::move(starts));
+  return order;
+}
+
+RowOrder RowOrder::shuffled(const RowSubset& subset, uint64_t seed, int64_t window_rows, int64_t block_rows) {
+  RowOrder order;
+  order.subset_ = subset;
+  const int64_t rows = order.rows_ = subset.count();
   order.shuffled_ = order.mixed_ = true;
   order.seed_ = seed;
   order.block_rows_ = std::min(block_rows, window_rows);
@@ -124,9 +143,10 @@ RowOrder RowOrder::shuffled(int64_t rows, uint64_t seed, int64_t window_rows, in
   return order;
 }
 
-RowOrder RowOrder::shuffled_blocks(int64_t rows, uint64_t seed, int64_t block_rows) {
+RowOrder RowOrder::shuffled_blocks(const RowSubset& subset, uint64_t seed, int64_t block_rows) {
   RowOrder order;
-  order.rows_ = rows;
+  order.subset_ = subset;
+  const int64_t rows = order.rows_ = subset.count();
   order.shuffled_ = true;
   order.seed_ = seed;
   order.block_rows_ = block_rows;
@@ -141,9 +161,13 @@ uint64_t RowOrder::epoch_key(int64_t epoch) const {
   return random_u64(block.word[0], block.word[1]);
 }
 
+Permutation RowOrder::permutation_of(int64_t epoch) const {
+  return Permutation(std::max<int64_t>(1, num_permuted_), epoch_key(epoch));
+}
+
 int64_t RowOrder::place_of_last_block(int64_t epoch) const {
   if (num_permuted_ < num_blocks_) return num_blocks_ - 1;
-  return Permutation(num_permuted_, epoch_key(epoch)).inverse(num_blocks_ - 1);
+  return permutation_of(epoch).inverse(num_blocks_ - 1);
 }
 
 int64_t RowOrder::window_begin(int64_t epoch, int64_t window) const {
@@ -163,26 +187,54 @@ int64_t RowOrder::window_of(int64_t epoch, int64_t position) const {
   return position >= window_end(epoch, window) ? window + 1 : window;
 }
 
+RowRange RowOrder::block(const Permutation& permutation, int64_t place) const {
+  const int64_t begin = (place < num_permuted_ ? permutation(place) : place) * block_rows_;
+  return {begin, std::min(block_rows_, rows_ - begin)};
+}
+
 void RowOrder::ranges(int64_t epoch, int64_t window, std::vector<RowRange>& out) const {
   out.clear();
   if (!shuffled_) {
-    out.push_back({windows_.begin(window), windows_.begin(window + 1) - windows_.begin(window)});
+    out.push_back(subset_.is_all()
+                      ? RowRange{windows_.begin(window), windows_.begin(window + 1) - windows_.begin(window)}
+                      : reads_[static_cast<size_t>(window)]);
     return;
   }
   const int64_t first_block = window * window_blocks_;
   const int64_t last_block = std::min(first_block + window_blocks_, num_blocks_);
-  const Permutation permutation(std::max<int64_t>(1, num_permuted_), epoch_key(epoch));
+  const Permutation permutation = permutation_of(epoch);
   for (int64_t place = first_block; place < last_block; ++place) {
-    const int64_t begin = (place < num_permuted_ ? permutation(place) : place) * block_rows_;
-    out.push_back({begin, std::min(block_rows_, rows_ - begin)});
+    const RowRange positions = block(permutation, place);
+    const int64_t begin = subset_.row(positions.begin), last = subset_.row(positions.begin + positions.count - 1);
+    out.push_back({begin, last + 1 - begin});
   }
+}
+
+/** Appends which of the rows read from `first` on, the first of which is the `read`th of the window, are positions. */
+void RowOrder::append_places(const RowRange& positions, int64_t first, int64_t read, std::vector<uint32_t>& out) const {
+  for (int64_t i = 0; i < positions.count; ++i)
+    out.push_back(static_cast<uint32_t>(read + subset_.row(positions.begin + i) - first));
 }
 
 void RowOrder::mix(int64_t epoch, int64_t window, std::vector<uint32_t>& out) const {
   out.clear();
   if (!is_mixed()) return;
-  out.resize(static_cast<size_t>(window_end(epoch, window) - window_begin(epoch, window)));
-  std::iota(out.begin(), out.end(), 0u);
+  const int64_t position = window_begin(epoch, window), count = window_end(epoch, window) - position;
+  if (!shuffled_) return append_places({position, count}, reads_[static_cast<size_t>(window)].begin, 0, out);
+  if (subset_.is_all()) {
+    out.resize(static_cast<size_t>(count));
+    std::iota(out.begin(), out.end(), 0u);
+  } else {
+    std::vector<RowRange> read;
+    ranges(epoch, window, read);
+    const Permutation permutation = permutation_of(epoch);
+    int64_t before = 0;
+    for (size_t i = 0; i < read.size(); ++i) {
+      append_places(block(permutation, window * window_blocks_ + static_cast<int64_t>(i)), read[i].begin, before, out);
+      before += read[i].count;
+    }
+  }
+  if (!mixed_) return;
   // Fisher-Yates from the end; each block of Philox serves two steps.
   const uint64_t key = epoch_key(epoch);
   const auto number = static_cast<uint64_t>(window);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tercel/data/row_subset_impl.h"
+
 namespace tercel::data {
 
 /** Consecutive rows, counted over all files. */
@@ -57,20 +59,22 @@ class Permutation {
 };
 
 /**
- * Cuts the positions [0, rows) of each epoch into windows, the units of reading. Without shuffling a window is a range
- * of rows; with it, several blocks of rows, which are mixed.
+ * Cuts the positions of each epoch, as many as there are rows in the subset, into windows, the units of reading.
+ * Without shuffling a window is a range of rows; with it, several blocks of rows, which are mixed. Where rows between
+ * those of the subset are read too, mix() leaves them out.
  */
 class RowOrder {
  public:
-  /** In the order of the files, read in these windows. */
+  /** In the order of the files, read in these windows; those without a row of the subset are not read. */
   static RowOrder in_order(RowWindows windows);
+  static RowOrder in_order(const RowWindows& windows, const RowSubset& subset);
   /** Independent of windows, and so of the format. */
-  static RowOrder shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows);
+  static RowOrder shuffled(const RowSubset& subset, uint64_t seed, int64_t window_rows, int64_t block_rows);
   /** Blocks in random order, rows in a block as in the files; a short last block stays the last. */
-  static RowOrder shuffled_blocks(int64_t rows, uint64_t seed, int64_t block_rows);
+  static RowOrder shuffled_blocks(const RowSubset& subset, uint64_t seed, int64_t block_rows);
 
-  /** Whether the rows of a window are in another order than they are read in. */
-  bool is_mixed() const { return shuffled_ && mixed_; }
+  /** Whether the rows of a window are others, or in another order, than those that are read. */
+  bool is_mixed() const { return mixed_ || !subset_.is_all(); }
   int64_t rows() const { return rows_; }
   int64_t num_windows() const { return num_windows_; }
   int64_t window_of(int64_t epoch, int64_t position) const;
@@ -79,7 +83,7 @@ class RowOrder {
 
   /** Rows of a window, in the order in which they are to be read. */
   void ranges(int64_t epoch, int64_t window, std::vector<RowRange>& out) const;
-  /** The permutation of the rows read; empty if they keep their order. */
+  /** Which of the rows read is at each place; empty if it is each one in its order. */
   void mix(int64_t epoch, int64_t window, std::vector<uint32_t>& out) const;
 
  private:
@@ -87,10 +91,17 @@ class RowOrder {
   /** Index of the last block, which may be short, among the permuted ones. */
   int64_t place_of_last_block(int64_t epoch) const;
 
+  /** Positions of the block at a place of the order. */
+  RowRange block(const Permutation& permutation, int64_t place) const;
+  Permutation permutation_of(int64_t epoch) const;
+  void append_places(const RowRange& positions, int64_t first, int64_t read, std::vector<uint32_t>& out) const;
+
+  RowSubset subset_{0};
   bool shuffled_ = false, mixed_ = false;
-  int64_t rows_ = 0;
+  int64_t rows_ = 0;  // of the subset
   int64_t num_windows_ = 0;
-  RowWindows windows_;  // without shuffling; with it, the following
+  RowWindows windows_;           // of positions, without shuffling; with it, what follows reads_
+  std::vector<RowRange> reads_;  // rows that are read for each, unless the subset is all
   uint64_t seed_ = 0;
   int64_t block_rows_ = 0;
   int64_t num_blocks_ = 0;

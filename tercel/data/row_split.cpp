@@ -39,6 +39,10 @@ RowSplit::RowSplit(const SplitOptions& options, bool by_time, TimeUnit unit, int
                "', found '", printable(options.valid_from), "'");
 }
 
+bool RowSplit::wants_valid_from() const {
+  return by_time_ && options_.valid_every < 0 && options_.valid.empty() && !valid_from_;
+}
+
 std::optional<double> RowSplit::bound(const std::string& text, std::string_view option) const {
   if (text.empty()) return std::nullopt;
   if (!by_time_) {

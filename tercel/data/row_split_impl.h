@@ -21,6 +21,11 @@ class RowSplit {
   RowSplit(const SplitOptions& options, bool by_time, TimeUnit unit, int64_t test_every_default,
            std::string_view owner);
 
+  /** Whether set_valid_from() is to choose the validation rows: the last tenth by time of those that are no test rows.
+   */
+  bool wants_valid_from() const;
+  void set_valid_from(double time) { valid_from_ = time; }
+
   /** The part of the next row, whose time is given if they are divided by it. */
   PartName next(double time);
   /** Starts again with the first row. */

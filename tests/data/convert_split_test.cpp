@@ -1,10 +1,12 @@
 // Division of rows into parts.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tercel/util/error.h"
+#include "tercel/util/format.h"
 #include "tests/data/convert_table.h"
 #include "tests/support/errors.h"
 
@@ -96,6 +98,30 @@ TEST(ConvertSplit, ByTimes) {
   options.test_from = "1970-01-01T00:00:00.010";
   options.valid_from = "";
   EXPECT_EQ(divide(text, options).test, (std::vector<float>{12, 10}));
+}
+
+TEST(ConvertSplit, TheLastTenthByTimeValidates) {
+  std::string text = "y,n,ts,c\n";
+  for (int i = 0; i < 50; ++i)  // times 0 to 49, in no order
+    text += str_cat({i % 2, ",", i * 7 % 50, ",,x\n"});
+  CsvOptions options = numbered_options();
+  options.test_every = -1;
+  options.time_column = "n";
+  options.test_from = "40";
+  TableConversion conversion;
+  const Dataset dataset = conversion.run(text, options).dataset;
+  const std::vector<float> valid = conversion.rows(dataset, PartName::Valid).dense;
+  EXPECT_EQ(std::set<float>(valid.begin(), valid.end()), (std::set<float>{36, 37, 38, 39}));
+  EXPECT_EQ(dataset.train.rows(), 36);
+  EXPECT_EQ(*dataset.conversion->setting("valid_from"), "36");
+  options.valid_every = 0;
+  EXPECT_EQ(divide(text, options).valid.size(), 0u);
+  options.valid_every = 4;
+  EXPECT_EQ(divide(text, options).valid.size(), 10u);
+  options.valid_every = -1;
+  text = "y,n,ts,c\n";
+  for (int i = 0; i < 20; ++i) text += str_cat({i % 2, ",", i < 18 ? 5 : 50, ",,x\n"});
+  EXPECT_EQ(divide(text, options).valid.size(), 0u) << "all train rows are of one time";
 }
 
 TEST(ConvertSplit, ByFiles) {

@@ -32,6 +32,8 @@ class ReaderPosition:
     shuffle_block: int = 0
     shuffle_unit: str = "rows"
     bad_records: int = 0
+    hold_out: int = 0
+    held_out: bool = False
 
 
 class SparseBatch:

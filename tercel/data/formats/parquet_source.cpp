@@ -293,7 +293,7 @@ void ParquetSource::decode(const Window& source, const Places& places, BatchBuff
     assembler_->decode(window.mixed, places.begin, mix, places, out);
     return;
   }
-  decode_parts(*assembler_, window.parts, places, out);
+  decode_parts(*assembler_, window.parts, window.mix, places, out);
 }
 
 }  // namespace tercel::data

@@ -1,6 +1,7 @@
 // What every format does: each new one is a line in cases().
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "tercel/data/formats/parquet_format.h"
 #include "tercel/data/formats/raw_format.h"
 #include "tercel/data/formats/rawasync_format.h"
+#include "tercel/data/row_subset_impl.h"
 #include "tests/data/memory_format.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
@@ -174,6 +176,58 @@ TEST_P(FormatConformance, APositionContinuesTheEpoch) {
     next.seek(reader.position());
     while (next.next(batch)) append_batch(found, batch, dataset.schema);
     EXPECT_EQ(found, rows);
+  });
+}
+
+TEST_P(FormatConformance, RowsHeldOutAndRowsLeftAreAllRows) {
+  for_each_kind([](const Dataset& dataset, const Rows& rows) {
+    for (const int64_t hold_out : {2, 10, 300})
+      for (const bool held_out : {false, true}) {
+        const RowSubset subset(rows.count, hold_out, held_out);
+        std::vector<int64_t> expected(static_cast<size_t>(subset.count()));
+        for (size_t i = 0; i < expected.size(); ++i) expected[i] = subset.row(static_cast<int64_t>(i));
+        ReaderOptions options = options_of(37, 2);
+        options.hold_out = hold_out;
+        options.held_out = held_out;
+        EXPECT_EQ(read_all(dataset, options), permuted(rows, dataset.schema, expected)) << hold_out;
+        BatchReader reader(dataset, PartName::Train, options);
+        EXPECT_EQ(reader.epoch_rows(), subset.count());
+        for (const ShuffleUnit unit : {ShuffleUnit::Rows, ShuffleUnit::Batches}) {
+          options.shuffle = true;
+          options.shuffle_unit = unit;
+          options.shuffle_block = 10;
+          options.shuffle_window = 100;
+          BatchReader shuffled(dataset, PartName::Train, options);
+          Rows found, again;
+          std::vector<int64_t> order;
+          Batch batch;
+          while (shuffled.next(batch)) {
+            append_batch(found, batch, dataset.schema);
+            for (int64_t row = 0; row < batch.rows; ++row)
+              order.push_back(static_cast<int64_t>(batch.dense.data<float>()[row * dataset.schema.dense_dim]));
+          }
+          EXPECT_EQ(found, permuted(rows, dataset.schema, order));
+          std::sort(order.begin(), order.end());
+          EXPECT_EQ(order, expected) << hold_out;
+          BatchReader next(dataset, PartName::Train, options);
+          shuffled.rewind();
+          for (int i = 0; i < 2 && shuffled.next(batch); ++i) append_batch(again, batch, dataset.schema);
+          next.seek(shuffled.position());
+          while (next.position().epoch == 0 && next.next(batch)) append_batch(again, batch, dataset.schema);
+          EXPECT_EQ(again, found) << hold_out;
+          options.shuffle = false;
+        }
+      }
+    ReaderOptions options = options_of(37);
+    options.hold_out = 10;
+    BatchReader left(dataset, PartName::Train, options);
+    options.held_out = true;
+    TERCEL_EXPECT_THROW(BatchReader(dataset, PartName::Train, options).seek(left.position()), ConfigError,
+                        "another number of rows");
+    options.hold_out = 1;
+    TERCEL_EXPECT_THROW(BatchReader(dataset, PartName::Train, options), ConfigError, "expected 0 or at least 2");
+    options.hold_out = 0;
+    TERCEL_EXPECT_THROW(BatchReader(dataset, PartName::Train, options), ConfigError, "option 'held_out'");
   });
 }
 
