@@ -10,6 +10,7 @@ CommandFunction run_generate;
 CommandFunction run_info;
 CommandFunction run_predict;
 CommandFunction run_train;
+CommandFunction run_tune;
 CommandFunction run_verify;
 
 namespace {
@@ -18,6 +19,7 @@ constexpr Command kCommands[] = {
     {"generate", "write a synthetic click log whose best possible AUC is known", run_generate},
     {"convert", "make a dataset of text, of other tools' files or of a dataset", run_convert},
     {"train", "train a model on a dataset", run_train},
+    {"tune", "search for good options by validation", run_tune},
     {"eval", "evaluate a trained model on a dataset", run_eval},
     {"predict", "predict click probabilities for a dataset or raw text", run_predict},
     {"info", "describe a dataset, a run or a checkpoint", run_info},

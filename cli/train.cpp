@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/metric_text.h"
+#include "cli/model_config.h"
 #include "cli/part_summary.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/checkpoint.h"
@@ -33,10 +34,8 @@ struct TrainFlags {
   std::string out;
   recsys::Resume resume = recsys::Resume::Never;
   bool new_data = false;
+  bool refit = false;
   int64_t threads = 0;
-  int64_t epochs = 0;
-  std::string on_bad_record;
-  int64_t max_bad_records = -1;
   bool print_config = false;
   std::string profile;
 
@@ -51,10 +50,9 @@ struct TrainFlags {
             "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"},
         Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)},
-        Field{"epochs", &TrainFlags::epochs, "times to go over the train rows; 0: as configured", at_least(0)},
-        Field{"on_bad_record", &TrainFlags::on_bad_record, "fail|skip: at a bad record, fail or leave out the row"},
-        Field{"max_bad_records", &TrainFlags::max_bad_records, "rows that may be left out; -1: as configured",
-              at_least(-1)},
+        Field{"refit", &TrainFlags::refit,
+              "afterwards train on all rows, those of validation too, for as many passes as the best model needed; "
+              "that model is in --out, and the first run in OUT-selection"},
         Field{"profile", &TrainFlags::profile,
               "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
               "first "
@@ -63,13 +61,42 @@ struct TrainFlags {
   }
 };
 
-constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+/** Flags that are short for --set; empty: not given. */
+struct ConfigFlags {
+  std::string epochs, early_stop, batch_size, lr, optimizer, seed, validation, on_bad_record, max_bad_records;
 
-recsys::ModelConfig named_config(const std::string& model) {
-  const bool is_file = model.find('/') != std::string::npos || model.ends_with(".json");
-  return is_file ? recsys::parse_config(read_file(model, kMaxConfigBytes), model)
-                 : recsys::parse_config(recsys::preset(model), model);
-}
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"epochs", &ConfigFlags::epochs,
+              "passes over the train rows; by default a run ends when validations find no better model any more"},
+        Field{"early_stop", &ConfigFlags::early_stop,
+              "end after so many validations without a better one, 0: never; default 4 without --epochs, else 0"},
+        Field{"batch_size", &ConfigFlags::batch_size, "rows of a step"}, Field{"lr", &ConfigFlags::lr, "learning rate"},
+        Field{"optimizer", &ConfigFlags::optimizer, "SGD, MomentumSGD, Adam, AdaGrad or Ftrl"},
+        Field{"seed", &ConfigFlags::seed, "of initial values, dropout and the order of rows"},
+        Field{
+            "validation", &ConfigFlags::validation,
+            "auto|part|held_out|none: rows that choose the best model; default the validation part of DATA, else every "
+            "tenth train row"},
+        Field{"on_bad_record", &ConfigFlags::on_bad_record, "fail|skip: at a bad record, fail or leave out the row"},
+        Field{"max_bad_records", &ConfigFlags::max_bad_records, "rows that may be left out"});
+  }
+
+  void apply(recsys::ModelConfig& config) const {
+    const std::tuple<std::string_view, std::string_view, const std::string&> all[] = {
+        {"--epochs", "solver.epochs", epochs},
+        {"--early-stop", "solver.early_stop", early_stop},
+        {"--batch-size", "solver.batchsize", batch_size},
+        {"--lr", "solver.lr", lr},
+        {"--optimizer", "optimizer.type", optimizer},
+        {"--seed", "solver.seed", seed},
+        {"--validation", "data.validation", validation},
+        {"--on-bad-record", "data.on_bad_record", on_bad_record},
+        {"--max-bad-records", "data.max_bad_records", max_bad_records}};
+    for (const auto& [flag, entry, value] : all)
+      if (!value.empty()) recsys::set_config(config, str_cat({entry, "=", value}), flag);
+  }
+};
 
 /**
  * The configuration of a run that goes on: its config.json, or the last checkpoint's if that file is missing or no JSON
@@ -98,18 +125,15 @@ std::optional<recsys::ModelConfig> config_of_run(const std::string& run, const C
   return checkpoint->identity().config;
 }
 
-recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::string>& assignments,
-                                const CommonOptions& common) {
+recsys::ModelConfig read_config(const TrainFlags& flags, const ConfigFlags& entries,
+                                const std::vector<std::string>& assignments, const CommonOptions& common) {
   std::optional<recsys::ModelConfig> previous;
   if (flags.model.empty() && flags.resume == recsys::Resume::Auto) previous = config_of_run(flags.out, common);
   recsys::ModelConfig config =
       previous ? *std::move(previous) : named_config(flags.model.empty() ? "dlrm" : flags.model);
   if (config.model_name.empty()) config.model_name = "model";
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
-  if (flags.epochs > 0) config.solver.epochs = flags.epochs;
-  if (!flags.on_bad_record.empty())
-    config.data.on_bad_record = parse_enum_or_throw<data::OnBadRecord>("value of --on-bad-record", flags.on_bad_record);
-  if (flags.max_bad_records >= 0) config.data.max_bad_records = flags.max_bad_records;
+  entries.apply(config);
   return config;
 }
 
@@ -158,7 +182,8 @@ class Reporter {
         break;
       case recsys::Progress::Kind::Evaluation:
         progress_->clear();
-        print_text(common_, str_cat({"step ", format_count(now.step), ": ", metric_text(now.metrics), "\n"}));
+        print_text(common_, str_cat({"step ", format_count(now.step), ": ", to_string(now.part), " ",
+                                     metric_text(now.metrics), "\n"}));
         break;
       case recsys::Progress::Kind::Checkpoint: break;
     }
@@ -205,27 +230,105 @@ class RunProfile {
   bool started_ = false;
 };
 
+struct RunOutcome {
+  Json json;
+  bool stopped = false;
+};
+
+/** "best: step 750 of 1,000, valid auc 0.7871, test auc 0.7850"; empty without validation and test rows. */
+std::string result_text(const recsys::RunResult& result, int64_t steps) {
+  std::string text;
+  const auto add = [&text](data::PartName part, const recsys::MetricValues& metrics) {
+    if (!metrics.empty()) text += str_cat({"  ", to_string(part), ": ", metric_text(metrics), "\n"});
+  };
+  add(data::PartName::Valid, result.valid);
+  add(data::PartName::Test, result.test);
+  if (text.empty()) return text;
+  const bool is_best = !result.valid.empty();
+  return str_cat({is_best ? "best" : "last", " model, of step ", format_count(result.best_step),
+                  is_best ? " of " + format_count(steps) : "", ":\n", text});
+}
+
+/** A run in a folder, from the beginning or resumed. With `refit`, a finished one plans that. */
+RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, const data::Dataset& dataset,
+                    recsys::Resume resume, recsys::NewData new_data, const CommonOptions& common,
+                    std::optional<recsys::Refit>* refit = nullptr) {
+  recsys::Trainer trainer(config, dataset, out, resume, new_data);
+  for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
+  const int64_t first_step = trainer.step();
+  print_text(common, str_cat({"training ", printable(config.model_name), " on ", format_count(dataset.train.rows()),
+                              " rows with ", num_threads(), num_threads() == 1 ? " thread" : " threads", " in ",
+                              printable(out), first_step > 0 ? ", from step " + format_count(first_step) : "", "\n",
+                              trainer.plan().validation, "\n"}));
+
+  Reporter reporter(common, first_step);
+  const recsys::TrainEnd end = trainer.run(reporter);
+  reporter.end();
+  RunOutcome outcome;
+  outcome.stopped = end == recsys::TrainEnd::Stopped;
+  const std::string checkpoint = trainer.last_checkpoint().value_or("");
+  const double rate = reporter.seconds() > 0 ? static_cast<double>(reporter.rows()) / reporter.seconds() : 0;
+  const int64_t steps = trainer.step() - first_step;
+  const std::string what = outcome.stopped ? "stopped after step " + format_count(trainer.step())
+                           : steps == 0    ? "nothing left to train after step " + format_count(trainer.step())
+                                           : "trained " + format_count(steps) + (steps == 1 ? " step" : " steps");
+  const std::string speed =
+      steps > 0 ? str_cat({" in ", format_duration(reporter.seconds()), " (", format_short(rate), " samples/s)"}) : "";
+  const std::string early = end == recsys::TrainEnd::Early
+                                ? str_cat({"; ended early, as ", trainer.plan().config.solver.early_stop,
+                                           " validations in turn found no better model"})
+                                : "";
+  print_text(common, checkpoint.empty() ? std::string("stopped before the first step; nothing is saved\n")
+                                        : str_cat({what, speed, early, "; checkpoint ", printable(checkpoint), "\n"}));
+  // Of all epochs, those before a run went on included.
+  const bool began = trainer.step() > 0;
+  const int64_t bad_records = began ? trainer.session().train_reader().bad_records() : 0;
+  if (began) print_bad_records(common, bad_records, trainer.session().train_reader().first_bad_record());
+  if (!outcome.stopped) print_text(common, result_text(trainer.result(), trainer.step()));
+  Json& json = outcome.json;
+  json["run"] = out;
+  json["model"] = config.model_name;
+  json["end"] = to_string(end);
+  json["step"] = trainer.step();
+  json["rows"] = reporter.rows();
+  json["bad_records"] = bad_records;
+  json["seconds"] = reporter.seconds();
+  json["samples_per_second"] = rate;
+  json["checkpoint"] = checkpoint;
+  if (!outcome.stopped) {
+    json["best_step"] = trainer.result().best_step;
+    if (!trainer.result().valid.empty()) add_metrics(json["valid"], trainer.result().valid);
+    if (!trainer.result().test.empty()) add_metrics(json["test"], trainer.result().test);
+    if (refit != nullptr)
+      *refit = recsys::plan_refit(trainer.plan(), dataset, trainer.result().best_step,
+                                  trainer.session().train_reader().epoch_rows());
+  }
+  return outcome;
+}
+
 }  // namespace
 
 int run_train(CommandLine& line) {
   std::string data_path;
   TrainFlags flags;
+  ConfigFlags entries;
   CommonOptions common;
   std::vector<std::string> assignments;
   line.optional_argument("DATA", "folder of the dataset; not needed for --print-config", data_path);
   line.options(flags);
+  line.options(entries);
   line.repeated("--set",
                 "SECTION.OPTION=VALUE, as in solver.lr=0.02 or layers.embedding.sparse_embedding_hparam."
                 "embedding_vec_size=32; may be given several times",
                 assignments);
   line.options(common);
-  line.example("tercel train data --model dlrm --set solver.lr=0.02 --out runs/first");
+  line.example("tercel train data --model dlrm --lr 0.02 --out runs/first");
   if (!line.parse()) return 0;
 
   const bool resumes = flags.resume == recsys::Resume::Auto;
   TERCEL_CHECK(!resumes || !flags.out.empty(), ConfigError, "train: --resume auto needs --out, the folder of the run");
   TERCEL_CHECK(resumes || !flags.new_data, ConfigError, "train: --new-data needs --resume auto");
-  const recsys::ModelConfig config = read_config(flags, assignments, common);
+  const recsys::ModelConfig config = read_config(flags, entries, assignments, common);
   if (flags.print_config) {
     print_exactly(recsys::to_json(config));
     return 0;
@@ -239,49 +342,27 @@ int run_train(CommandLine& line) {
   std::optional<NumberedFolder> numbered;
   if (flags.out.empty()) numbered.emplace(config.model_name);
   const std::string out = numbered ? numbered->path() : flags.out;
-  recsys::Trainer trainer(config, dataset, out, flags.resume,
-                          flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
-  for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
-  const int64_t first_step = trainer.step();
-  print_text(common, str_cat({"training ", printable(config.model_name), " on ", format_count(dataset.train.rows()),
-                              " rows with ", num_threads(), num_threads() == 1 ? " thread" : " threads", " in ",
-                              printable(out), first_step > 0 ? ", from step " + format_count(first_step) : "", "\n"}));
-
-  Reporter reporter(common, first_step);
+  const recsys::NewData new_data = flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse;
   if (profile) profile->start();
-  const recsys::TrainEnd end = trainer.run(reporter);
-  reporter.end();
-  if (profile) print_text(common, str_cat({profile->finish(), "trace in ", printable(flags.profile), "\n"}));
-  const bool stopped = end == recsys::TrainEnd::Stopped;
-  const std::string checkpoint = trainer.last_checkpoint().value_or("");
-  const double rate = reporter.seconds() > 0 ? static_cast<double>(reporter.rows()) / reporter.seconds() : 0;
-  const int64_t steps = trainer.step() - first_step;
-  const std::string what = stopped      ? "stopped after step " + format_count(trainer.step())
-                           : steps == 0 ? "nothing left to train after step " + format_count(trainer.step())
-                                        : "trained " + format_count(steps) + (steps == 1 ? " step" : " steps");
-  const std::string speed =
-      steps > 0 ? str_cat({" in ", format_duration(reporter.seconds()), " (", format_short(rate), " samples/s)"}) : "";
-  print_text(common, checkpoint.empty() ? std::string("stopped before the first step; nothing is saved\n")
-                                        : str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
-  // Of all epochs, those before a run went on included.
-  const bool began = trainer.step() > 0;
-  const int64_t bad_records = began ? trainer.session().train_reader().bad_records() : 0;
-  if (began) print_bad_records(common, bad_records, trainer.session().train_reader().first_bad_record());
-  if (common.json) {
-    Json json;
-    json["run"] = out;
-    json["model"] = config.model_name;
-    json["end"] = stopped ? "stopped" : "done";
-    json["step"] = trainer.step();
-    json["rows"] = reporter.rows();
-    json["bad_records"] = bad_records;
-    json["seconds"] = reporter.seconds();
-    json["samples_per_second"] = rate;
-    json["checkpoint"] = checkpoint;
-    add_metrics(json, trainer.last_metrics());
-    print_line(dump_json_line(json));
+  RunOutcome outcome;
+  if (!flags.refit) {
+    outcome = train_in(out, config, dataset, flags.resume, new_data, common);
+  } else {
+    TERCEL_CHECK(recsys::plan_run(config, dataset).config.data.validation != recsys::Validation::None, ConfigError,
+                 "train: --refit needs validation rows, and there are none: the model is trained on all rows anyway");
+    TERCEL_CHECK(resumes || !exists(out) || list_dir(out).empty(), ConfigError, "train: --out ", printable(out),
+                 ": already exists; continue it with --resume auto, or choose another folder");
+    std::optional<recsys::Refit> refit;
+    const RunOutcome selection = train_in(out + "-selection", config, dataset, flags.resume, new_data, common, &refit);
+    outcome = selection;
+    if (refit) {
+      outcome = train_in(out, refit->config, refit->dataset, flags.resume, new_data, common);
+      outcome.json["selection"] = selection.json;
+    }
   }
-  if (stopped) check_interrupted();
+  if (profile) print_text(common, str_cat({profile->finish(), "trace in ", printable(flags.profile), "\n"}));
+  if (common.json) print_line(dump_json_line(outcome.json));
+  if (outcome.stopped) check_interrupted();
   return 0;
 }
 

@@ -95,13 +95,14 @@ class SessionObject final : public ModelObject {
   std::shared_ptr<Owned> owned_;
 };
 
-nb::object evaluate(SessionObject& self, nb::handle progress) {
+nb::object evaluate(SessionObject& self, const std::string& name, nb::handle progress) {
   const SingleUser::Use use(self.user());
   Session& session = self.session();
   Watch watch(progress);
-  const int64_t total = session.test_rows();
+  const auto part = parse_enum_or_throw<data::PartName>("part", name);
+  const int64_t total = part == data::PartName::Valid ? session.validation_rows() : session.test_rows();
   const recsys::MetricValues values = released([&] {
-    return session.evaluate([&](int64_t rows) {
+    return session.evaluate(part, [&](int64_t rows) {
       watch(rows, total);
       return true;
     });
@@ -181,6 +182,7 @@ nb::dict from_progress(const recsys::Progress& now) {
   out["seconds"] = now.seconds;
   out["loss"] = now.loss;
   out["learning_rate"] = now.learning_rate;
+  out["part"] = to_str(std::string(now.kind == recsys::Progress::Kind::Evaluation ? to_string(now.part) : ""));
   out["metrics"] = from_metrics(now.metrics);
   out["path"] = from_path(now.path);
   return out;
@@ -234,12 +236,16 @@ class TrainerObject {
     }
     end_run();
     if (raised_) raise();
-    return end == recsys::TrainEnd::Done;
+    return end != recsys::TrainEnd::Stopped;
   }
   // Other threads may ask for them during a run.
   const recsys::MetricValues& metrics() {
     trainer();
     return metrics_;
+  }
+  const recsys::RunResult& result() {
+    trainer();
+    return result_;
   }
   const std::optional<std::string>& checkpoint() {
     trainer();
@@ -290,6 +296,7 @@ class TrainerObject {
   }
   void note_state() {
     metrics_ = trainer().last_metrics();
+    result_ = trainer().result();
     checkpoint_ = trainer().last_checkpoint();
   }
   void end_run() {
@@ -301,6 +308,7 @@ class TrainerObject {
   std::exception_ptr raised_;
   std::atomic<bool> stop_ = false;
   recsys::MetricValues metrics_;
+  recsys::RunResult result_;
   std::optional<std::string> checkpoint_;
   const pid_t process_ = ::getpid();
   const std::shared_ptr<Owned> owned_ = std::make_shared<Owned>();  // sessions may live longer
@@ -339,7 +347,7 @@ void register_session(nb::module_& m) {
       .def("update", [](SessionObject& self) { self.train([](Session& session) { session.update(); }); })
       .def("discard", [](SessionObject& self) { self.train([](Session& session) { session.discard(); }); })
       .def("gradients", gradients)
-      .def("evaluate", evaluate, nb::arg("progress").none())
+      .def("evaluate", evaluate, nb::arg("part"), nb::arg("progress").none())
       .def("save", save, nb::arg("folder"), nb::arg("keep_last"))
       .def("load", load, nb::arg("path"), nb::arg("new_data"))
       .def("steps", [](SessionObject& self) { return self.session().steps(); })
@@ -401,6 +409,11 @@ void register_trainer(nb::module_& m) {
              return path ? from_path(*path) : nb::none();
            })
       .def("metrics", [](TrainerObject& self) { return from_metrics(self.metrics()); })
+      .def("result",
+           [](TrainerObject& self) {
+             const recsys::RunResult& result = self.result();
+             return nb::make_tuple(result.best_step, from_metrics(result.valid), from_metrics(result.test));
+           })
       .def("warnings", [](TrainerObject& self) { return from_texts(self.trainer().warnings()); });
 }
 

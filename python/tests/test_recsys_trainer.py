@@ -15,7 +15,8 @@ import tercel as tc
 import tercel.data as td
 import tercel.recsys as tr
 
-SOLVER = {"batchsize": 100, "batchsize_eval": 150, "eval_interval": 5, "checkpoint_interval": 4}
+SOLVER = {"batchsize": 100, "batchsize_eval": 150, "epochs": 1, "eval_interval": 5, "checkpoint_interval": 4}
+ALL_ROWS = {"validation": "none", "shuffle": False}
 
 
 @pytest.fixture(scope="module")
@@ -26,32 +27,41 @@ def dataset(tmp_path_factory):
 
 def trainer_of(dataset, folder, **options):
     solver = {**SOLVER, **options.pop("solver", {})}
-    return tr.Trainer("wdl", dataset, folder, solver=solver, **options)
+    return tr.Trainer("wdl", dataset, folder, solver=solver, data=options.pop("data", {"shuffle": False}), **options)
 
 
 def test_a_run(dataset, tmp_path):
     seen = []
-    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[seen.append])
+    trainer = trainer_of(dataset, tmp_path / "run", callbacks=[seen.append], data=None)
     assert trainer.step == 0 and trainer.checkpoint is None and trainer.metrics == {}
+    assert trainer.result == tr.Result(0, {}, {})
     assert trainer.run()
-    assert trainer.step == trainer.session.steps == 12
+    assert trainer.step == 11  # of 1,080 of 1,200 rows: the others validate
     kinds = [p.kind for p in seen]
-    assert kinds.count("evaluation") == 3 and kinds.count("checkpoint") == 3 and "step" in kinds
+    assert kinds.count("checkpoint") == 3 and "step" in kinds
+    evaluations = [p for p in seen if p.kind == "evaluation"]
+    assert [(p.part, p.step) for p in evaluations[:3]] == [("valid", 5), ("valid", 10), ("valid", 11)]
+    assert all(p.part == "" for p in seen if p.kind != "evaluation")
     last = [p for p in seen if p.kind == "step"][-1]
-    assert (last.step, last.total_steps, last.rows) == (12, 12, 1200) and last.loss > 0 and last.learning_rate == 0.01
+    assert (last.step, last.total_steps, last.rows) == (11, 11, 1080) and last.loss > 0 and last.learning_rate == 0.01
     assert [p for p in seen if p.kind == "checkpoint"][-1].path == trainer.checkpoint
-    assert [p for p in seen if p.kind == "evaluation"][-1].metrics == trainer.metrics == trainer.session.evaluate()
+    result = trainer.result
+    assert len(evaluations) == 4 and (evaluations[3].part, evaluations[3].step) == ("test", result.best_step)
+    assert result.test == evaluations[3].metrics == trainer.metrics == trainer.session.evaluate()
+    assert result.valid == trainer.session.evaluate(part="valid") and trainer.session.steps == result.best_step
+    with pytest.raises(tc.ConfigError, match="the validation or the test part, found train"):
+        trainer.session.evaluate(part="train")
     model = tr.load_model(tmp_path / "run")
-    assert model.step in (4, 8, 12) and model.last_step == 12
-    assert model.evaluate(dataset)["auc"] >= trainer.metrics["auc"] - 1e-9
+    assert model.step == result.best_step and model.last_step == 11
+    assert model.evaluate(dataset) == result.test
     assert tuple(model.predict(dataset).shape) == (300,)
     assert not os.path.exists(tmp_path / "other")
 
 
 def test_the_run_of_a_session_has_its_bits(dataset, tmp_path):
-    trainer = trainer_of(dataset, tmp_path / "run")
+    trainer = trainer_of(dataset, tmp_path / "run", data=ALL_ROWS)
     trainer.run()
-    session = tr.Session("wdl", dataset, solver=SOLVER)
+    session = tr.Session("wdl", dataset, solver=SOLVER, data=ALL_ROWS)
     while session.step():
         pass
     for name, tensor in session.tables().items():
@@ -101,7 +111,7 @@ def test_a_stopped_run_goes_on(dataset, tmp_path):
     trainer = trainer_of(dataset, tmp_path / "run", callbacks=[Stopper(5)])
     assert not trainer.run()
     trainer.callbacks.clear()
-    assert trainer.run() and trainer.step == 12
+    assert trainer.run() and trainer.step == 11
 
 
 def test_exceptions_of_callbacks_end_the_run_after_a_save(dataset, tmp_path):
@@ -161,7 +171,7 @@ def test_errors_of_a_save_keep_the_callbacks_exception(dataset, tmp_path):
         trainer.run()
     assert isinstance(caught.value.__context__, KeyError)
     trainer.callbacks.clear()
-    assert trainer.run() and trainer.step == 12
+    assert trainer.run() and trainer.step == 11
 
 
 def test_a_run_that_ends_before_its_first_step(dataset, tmp_path):
@@ -248,5 +258,5 @@ def test_ctrl_c_saves_and_raises(dataset, tmp_path):
     assert word == "saved" and int(step) > 0 and os.path.isdir(checkpoint)
     with open(os.path.join(checkpoint, "manifest.json"), encoding="utf-8") as file:
         assert json.load(file)
-    assert trainer_of(dataset, tmp_path / "run", resume="auto", solver={"batchsize": 50, "epochs": 1000000,
-                                                                        "eval_interval": 0, "checkpoint_interval": 0}).step == int(step)
+    solver = {"batchsize": 50, "epochs": 1000000, "eval_interval": 0, "checkpoint_interval": 0}
+    assert trainer_of(dataset, tmp_path / "run", resume="auto", solver=solver, data=None).step == int(step)

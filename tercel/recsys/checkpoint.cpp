@@ -20,10 +20,9 @@ CheckpointVersionError::~CheckpointVersionError() = default;
 namespace {
 
 constexpr std::string_view kManifest = "manifest.json";
-constexpr std::string_view kEvaluation = "evaluation.json";
+constexpr std::string_view kEvaluation = "evaluation.json", kTest = "test.json";
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kDamaged = ".damaged";
-constexpr std::string_view kBestMetric = "auc";
 constexpr int64_t kOldestFormat = 2, kFormat = 3;  // those that are read; the last one is written
 constexpr size_t kDigits = 12;
 constexpr int64_t kAttempts = 100;
@@ -145,8 +144,8 @@ bool has_intact_manifest(const std::string& folder) {
   return true;
 }
 
-std::optional<Evaluation> read_evaluation(const std::string& folder) {
-  const std::string path = join_path(folder, kEvaluation);
+std::optional<Evaluation> read_evaluation(const std::string& folder, std::string_view file = kEvaluation) {
+  const std::string path = join_path(folder, file);
   try {
     if (!exists(path)) return std::nullopt;
     Evaluation evaluation;
@@ -197,6 +196,7 @@ Checkpoint::Checkpoint(const std::string& folder, Verify verify) : folder_(folde
                std::move(manifest.tercel_version)};
   state_ = std::move(manifest.state);
   evaluation_ = read_evaluation(folder);
+  test_ = read_evaluation(folder, kTest);
 }
 
 ScalarType Checkpoint::dtype() const {
@@ -259,6 +259,15 @@ std::optional<int64_t> last_step(const std::string& folder) {
   return std::stoll(file_name(all.back()).substr(kPrefix.size()));
 }
 
+std::optional<double> Evaluation::score() const {
+  std::optional<double> log_loss;
+  for (const Metric& metric : metrics) {
+    if (metric.name == "auc") return metric.value;
+    if (metric.name == "log_loss") log_loss = -metric.value;
+  }
+  return log_loss;
+}
+
 std::vector<std::string> rank_checkpoints(const std::string& folder) {
   struct Candidate {
     std::string folder, rows;
@@ -270,10 +279,9 @@ std::vector<std::string> rank_checkpoints(const std::string& folder) {
   for (std::string& checkpoint : list_checkpoints(folder)) {
     Candidate candidate{std::move(checkpoint), {}, 0, 1};
     if (const auto evaluation = read_evaluation(candidate.folder)) {
-      for (const Evaluation::Metric& metric : evaluation->metrics) {
-        if (metric.name != kBestMetric) continue;
+      if (const auto score = evaluation->score()) {
         candidate.rank = 0;
-        candidate.metric = metric.value;
+        candidate.metric = *score;
         candidate.rows = rows = evaluation->rows;
       }
     }
@@ -353,6 +361,12 @@ void CheckpointStore::note_evaluation(int64_t step, const Evaluation& evaluation
   remove_stale_temporaries(folder);
   write_file_atomically(join_path(folder, kEvaluation), sealed(write_options(evaluation)));
   remove_old();
+}
+
+void CheckpointStore::note_test(int64_t step, const Evaluation& evaluation) {
+  const std::string folder = join_path(folder_, folder_name(step));
+  remove_stale_temporaries(folder);
+  write_file_atomically(join_path(folder, kTest), sealed(write_options(evaluation)));
 }
 
 void CheckpointStore::set_aside_after(int64_t step) {

@@ -46,6 +46,12 @@ struct Evaluation {
   std::string rows;             ///< which rows: data::digest_of() of the part
   std::vector<Metric> metrics;  ///< those that are numbers
 
+  /**
+   * By which models are compared, higher is better: AUC or, where the rows have none (they are all of one class), minus
+   * the log loss. None without either.
+   */
+  TERCEL_API std::optional<double> score() const;
+
   static constexpr auto fields() {
     return std::tuple(Field{"rows", &Evaluation::rows, "digest of the part that was read", required()},
                       Field{"metrics", &Evaluation::metrics, "those that are numbers"});
@@ -86,8 +92,10 @@ class TERCEL_API Checkpoint {
   const RunIdentity& identity() const { return identity_; }
   /** The trainer's state, as JSON text. */
   const std::string& state() const { return state_; }
-  /** None if it was not evaluated, or if its file is damaged, since the evaluation can be repeated. */
+  /** On validation rows. None if it was not evaluated, or if its file is damaged, as it can be repeated. */
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
+  /** On the test part, which nothing is chosen by; of the model that a run ended with. */
+  const std::optional<Evaluation>& test() const { return test_; }
   /** Of the parameters, by the fingerprint; DataError for one that models do not have. */
   ScalarType dtype() const;
   /** DataError unless the model has that fingerprint; it names the dtypes if only they differ. */
@@ -112,7 +120,7 @@ class TERCEL_API Checkpoint {
   CheckpointInfo info_;
   RunIdentity identity_;
   std::string state_;
-  std::optional<Evaluation> evaluation_;
+  std::optional<Evaluation> evaluation_, test_;
   std::vector<OpenFile> files_;
 };
 
@@ -123,8 +131,8 @@ TERCEL_API std::vector<std::string> list_checkpoints(const std::string& folder);
 /** The step of the last one, intact or not, from its name; none if there are none. */
 TERCEL_API std::optional<int64_t> last_step(const std::string& folder);
 /**
- * The same, best first: by descending AUC, ties by ascending step; then those not evaluated on the rows of the last
- * evaluation, by descending step. Only the evaluations are read: any of them may be damaged.
+ * The same, best first: by descending Evaluation::score(), ties by ascending step; then those not evaluated on the rows
+ * of the last evaluation, by descending step. Only the evaluations are read: any of them may be damaged.
  */
 TERCEL_API std::vector<std::string> rank_checkpoints(const std::string& folder);
 
@@ -150,8 +158,10 @@ class TERCEL_API CheckpointStore {
    */
   void save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
             Span<CheckpointFile> files);
-  /** Stores the evaluation of a step's checkpoint, which may change which one is the best. */
+  /** Stores the evaluation of a step's checkpoint on validation rows, which may change which one is the best. */
   void note_evaluation(int64_t step, const Evaluation& evaluation);
+  /** Stores that on the test part. */
+  void note_test(int64_t step, const Evaluation& evaluation);
   /** Renames the checkpoints after a step, which are damaged, to NAME.damaged, so that the run continues without. */
   void set_aside_after(int64_t step);
   /** Folder of the last one; none when there is none. */

@@ -83,7 +83,7 @@ ModelConfig resolved_config(const RunIdentity& checkpoint) {
   return config;
 }
 
-/** Everything except the end of the run, for which `epochs` and `max_iter` are 0 if not given. */
+/** Everything except the end of the run, whose options end_text() compares. */
 Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
   Json a = config_to_json(before), b = config_to_json(now);
   Differences out;
@@ -92,6 +92,7 @@ Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
     config->erase("layers");
     config->at("solver").erase("epochs");
     config->at("solver").erase("max_iter");
+    config->at("solver").erase("early_stop");
   }
   compare_objects(EntryKind::Other, a, b, "", out);
   return out;
@@ -112,11 +113,13 @@ void add_schema_differences(const data::Schema& before, const data::Schema& now,
   }
 }
 
-/** "3 epochs", "500 steps", "3 epochs or 500 steps". */
+/** "3 epochs", "500 steps", "3 epochs or 4 validations without a better one". */
 std::string end_text(const SolverOptions& solver) {
   const auto counted = [](int64_t n, std::string_view unit) { return str_cat({n, " ", unit, n == 1 ? "" : "s"}); };
   const int64_t epochs = solver.epochs_to_read();
   std::string text = epochs > 0 ? counted(epochs, "epoch") : "";
+  if (solver.early_stop > 0)
+    text += (text.empty() ? "" : " or ") + counted(solver.early_stop, "validation") + " without a better one";
   if (solver.max_iter > 0) text += (text.empty() ? "" : " or ") + counted(solver.max_iter, "step");
   return text;
 }
@@ -138,7 +141,9 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
   ResumeCheck check;
   data::check_same_meaning(checkpoint.data, run.data, dataset_name);
   bool by_size = false;
-  for (const data::PartName part : {data::PartName::Train, data::PartName::Test}) {
+  const bool has_valid = run.config.data.validation == Validation::Part;
+  for (const data::PartName part : {data::PartName::Train, data::PartName::Valid, data::PartName::Test}) {
+    if (part == data::PartName::Valid && !has_valid) continue;
     const data::PartComparison rows = data::compare_part(checkpoint.data, run.data, part);
     by_size |= rows.by_size;
     if (rows.difference.empty()) continue;
@@ -159,6 +164,12 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
                  ": a checkpoint with the state of another optimizer: ", d.text);
     TERCEL_CHECK(check.new_train_rows || d.path != "solver.batchsize", ConfigError, printable(folder),
                  ": a checkpoint of a run with batches of another size: ", d.text);
+    const bool is_held_out =
+        (d.path == "data.validation" && (run.config.data.validation == Validation::HeldOut ||
+                                         checkpoint.config.data.validation == Validation::HeldOut)) ||
+        (d.path == "data.hold_out" && run.config.data.validation == Validation::HeldOut);
+    TERCEL_CHECK(check.new_train_rows || !is_held_out, ConfigError, printable(folder),
+                 ": a checkpoint of a run that was trained on other rows of the train part: ", d.text);
     const bool is_order = d.path == "data.shuffle" || d.path == "data.drop_last" ||
                           (run.config.data.shuffle && (d.path == "data.shuffle_unit" ||
                                                        d.path == "data.shuffle_window" || d.path == "solver.seed"));

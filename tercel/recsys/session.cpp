@@ -32,6 +32,7 @@ struct SessionState {
   double learning_rate = kSchedule;
   std::vector<std::string> frozen;
   data::ReaderPosition position;
+  std::string policy;
 
   static constexpr auto fields() {
     return std::tuple(
@@ -40,7 +41,8 @@ struct SessionState {
         Field{"first_step", &SessionState::first_step, "steps before the first on this data", at_least(0), required()},
         Field{"learning_rate", &SessionState::learning_rate, "that was set; -1: by the schedule", at_least(kSchedule)},
         Field{"frozen", &SessionState::frozen, "layers that are not trained"},
-        Field{"position", &SessionState::position, "of the reader", required()});
+        Field{"position", &SessionState::position, "of the reader", required()},
+        Field{"policy", &SessionState::policy, "state of the program that calls the session"});
   }
 };
 // Format 2 had the state of a generator of dropout.
@@ -84,7 +86,25 @@ data::ReaderOptions train_reading(const ModelConfig& config, const Model& model)
   options.on_bad_record = config.data.on_bad_record;
   options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
+  if (config.data.validation == Validation::HeldOut) options.hold_out = config.data.hold_out;
   return options;
+}
+
+/** The reader of the validation rows; null if there are none. */
+std::unique_ptr<data::BatchReader> open_validation(const data::Dataset& dataset, const ModelConfig& config,
+                                                   const Model& model) {
+  data::ReaderOptions options = evaluation_reading(model, config);
+  switch (config.data.validation) {
+    case Validation::None: return nullptr;
+    case Validation::HeldOut:
+      options.hold_out = config.data.hold_out;
+      options.held_out = true;
+      return std::make_unique<data::BatchReader>(dataset, data::PartName::Train, options);
+    case Validation::Part:
+    case Validation::Auto: break;
+  }
+  if (config.data.validation == Validation::Auto && dataset.valid.rows() == 0) return nullptr;
+  return std::make_unique<data::BatchReader>(dataset, data::PartName::Valid, options);
 }
 
 data::Dataset described_by(const data::Schema& schema) {
@@ -119,6 +139,7 @@ Session::Session(const ModelConfig& config, const data::Dataset& dataset)
   train_reader_ = std::make_unique<data::BatchReader>(dataset, data::PartName::Train, train_reading(config, model_));
   TERCEL_CHECK(config.solver.batchsize <= train_reader_->epoch_rows(), ConfigError, "solver: batchsize is ",
                config.solver.batchsize, " but ", dataset.name(), " has ", train_reader_->epoch_rows(), " train rows");
+  validation_reader_ = open_validation(dataset, config, model_);
   if (dataset.test.rows() > 0)
     test_reader_ =
         std::make_unique<data::BatchReader>(dataset, data::PartName::Test, evaluation_reading(model_, config));
@@ -331,20 +352,34 @@ void Session::restore_buffers() {
   for (size_t i = 0; i < buffers_.size(); ++i) copy_(buffers_[i], kept_buffers_[i]);
 }
 
-MetricValues Session::evaluate(RowObserver observer) {
-  TERCEL_CHECK(test_reader_, RuntimeError, "session: evaluate: there are no test rows");
+MetricValues Session::evaluate(data::PartName part, RowObserver observer) {
+  TERCEL_CHECK(part != data::PartName::Train, ConfigError,
+               "session: evaluate: expected the validation or the test part, found train");
+  const bool is_test = part == data::PartName::Test;
+  data::BatchReader* const reader = is_test ? test_reader_.get() : validation_reader_.get();
+  TERCEL_CHECK(reader != nullptr, RuntimeError, "session: evaluate: there are no ", is_test ? "test" : "validation",
+               " rows");
   check_finite("evaluate");
   const ProfileRange range("evaluate", RangeKind::Annotation);
-  test_reader_->rewind();
+  reader->rewind();
   // Whatever happens, it keeps no threads and batches until the next time.
   struct Rewound {
     data::BatchReader& reader;
     ~Rewound() { reader.rewind(); }
   };
-  const Rewound rewound{*test_reader_};
-  MetricValues values = recsys::evaluate(model_, *test_reader_, observer, sampling_shift(identity_.data));
-  warn_of_bad_records(*test_reader_);
+  const Rewound rewound{*reader};
+  // Rows held out were sampled as those that are trained.
+  const double shift = reader->options().held_out ? 0 : sampling_shift(identity_.data);
+  MetricValues values = recsys::evaluate(model_, *reader, observer, shift);
+  warn_of_bad_records(*reader);
   return values;
+}
+
+std::string Session::validation_digest() const {
+  if (!validation_reader_) return {};
+  const data::ReaderOptions& reading = validation_reader_->options();
+  if (!reading.held_out) return data::digest_of(identity_.data, data::PartName::Valid);
+  return str_cat({data::digest_of(identity_.data, data::PartName::Train), "/", reading.hold_out});
 }
 
 void Session::check_finite() { check_finite("check_finite"); }
@@ -369,7 +404,7 @@ void Session::check_finite(const char* function) {
   checked_at_ = steps_;
 }
 
-void Session::save(CheckpointStore& store) {
+void Session::save(CheckpointStore& store, std::string_view policy) {
   check_dataset("save");
   check_finite("save");
   SessionState state;
@@ -379,6 +414,7 @@ void Session::save(CheckpointStore& store) {
   state.learning_rate = fixed_rate_.value_or(kSchedule);
   state.frozen.assign(frozen_.begin(), frozen_.end());
   state.position = position_;
+  state.policy = policy;
   store.save({steps_, model_.fingerprint()}, identity_, dump_json_line(write_options(state)),
              training_files(model_, *dense_));
 }
@@ -412,6 +448,7 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   is_ahead_ = false;
   first_step_ = check.new_train_rows ? state.step : state.first_step;
   steps_ = state.step;
+  policy_ = state.policy;
   checked_at_ = -1;
   set_frozen({state.frozen.begin(), state.frozen.end()});
   fixed_rate_.reset();

@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tercel/data/batch_reader.h"
@@ -46,8 +47,9 @@ namespace tercel::recsys {
 class TERCEL_API Session {
  public:
   /**
-   * Builds the graph and opens the readers of the train part and, if it has rows, of the test part. Nothing large is
-   * allocated before initialize(). ConfigError, DataError or IoError.
+   * Builds the graph and opens the readers of the train part and, if they have rows, of the validation and test parts;
+   * data.validation=auto means the part, and none if there is none. Nothing large is allocated before initialize().
+   * ConfigError, DataError or IoError.
    */
   Session(const ModelConfig& config, const data::Dataset& dataset);
   /** For batches of the caller's with rows of this schema: without readers and checkpoints. ConfigError. */
@@ -119,12 +121,21 @@ class TERCEL_API Session {
   bool is_whole() const { return phase_ != Phase::Changing; }
 
   /**
-   * Metrics on the test part; every row counts once. Warns as warn_of_bad_records(). Empty if the observer stopped it,
-   * which must not evaluate or train. RuntimeError without test rows; NumericError as check_finite().
+   * Metrics on the test part, or on the validation rows; every row counts once. Warns as warn_of_bad_records(). Empty
+   * if the observer stopped it, which must not evaluate or train. RuntimeError without such rows; ConfigError for the
+   * train part; NumericError as check_finite().
    */
-  MetricValues evaluate(RowObserver observer);
-  /** Rows for evaluate(); 0 without a test part. */
+  MetricValues evaluate(RowObserver observer) { return evaluate(data::PartName::Test, observer); }
+  MetricValues evaluate(data::PartName part, RowObserver observer);
+  /** Rows of the test part; 0 without one. */
   int64_t test_rows() const { return test_reader_ ? test_reader_->epoch_rows() : 0; }
+  /**
+   * Validation rows: those of the dataset's validation part or, with data.validation=held_out, those held out from the
+   * train part, which step() then does not see. 0 if there are none.
+   */
+  int64_t validation_rows() const { return validation_reader_ ? validation_reader_->epoch_rows() : 0; }
+  /** Tells validation rows of one run from those of another: Evaluation::rows. Empty if there are none. */
+  std::string validation_digest() const;
 
   /**
    * NumericError that names the first weight or state that is not finite. Reads them only to find the name, since the
@@ -133,9 +144,13 @@ class TERCEL_API Session {
   void check_finite();
   /** Tells it that others may write to tensors of the model: check_finite() reads them all from now on. */
   void expect_writes() { expects_writes_ = true; }
-  /** Writes a checkpoint of the last step. RuntimeError within a step or without a dataset; NumericError as
-   * check_finite(). */
-  void save(CheckpointStore& store);
+  /**
+   * Writes a checkpoint of the last step, with the state of the program's policy as text. RuntimeError within a step or
+   * without a dataset; NumericError as check_finite().
+   */
+  void save(CheckpointStore& store, std::string_view policy = {});
+  /** The policy's state in the checkpoint that was loaded last; empty if there was none. */
+  const std::string& policy() const { return policy_; }
   /**
    * Throws what load() would for a checkpoint of another model or other data: check_resume(), and the fingerprint. Does
    * not look at the state in it. Before initialize(), as for float32.
@@ -196,7 +211,8 @@ class TERCEL_API Session {
   Model model_;
   RunIdentity identity_;
   std::string dataset_name_;
-  std::unique_ptr<data::BatchReader> train_reader_, test_reader_;
+  std::unique_ptr<data::BatchReader> train_reader_, validation_reader_, test_reader_;
+  std::string policy_;
   std::optional<optim::Optimizer> dense_;  // of the arena; tables have theirs
   std::set<std::string> frozen_;
   std::vector<optim::ElementRange> trained_;  // of the arena: what is not frozen

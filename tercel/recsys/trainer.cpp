@@ -11,6 +11,7 @@
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
+#include "tercel/util/options_impl.h"
 #include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
 
@@ -34,12 +35,28 @@ using Clock = std::chrono::steady_clock;
   }
 }
 
+/** The best validation so far; part of every checkpoint, so that a resumed run ends where an uninterrupted one does. */
+struct Selection {
+  std::string rows;        // which were validated on
+  int64_t best_step = -1;  // -1: none yet
+  double best_score = 0;
+  int64_t worse = 0;  // validations since
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"rows", &Selection::rows, "digest of the validation rows"},
+                      Field{"best_step", &Selection::best_step, "of the best validation", at_least(-1)},
+                      Field{"best_score", &Selection::best_score, "its score"},
+                      Field{"worse", &Selection::worse, "validations since", at_least(0)});
+  }
+};
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
 
 struct Trainer::State {
-  ModelConfig config;
+  RunPlan plan;
+  const ModelConfig& config = plan.config;
   data::Dataset dataset;
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   Session session;  // not initialised if a stop was requested meanwhile
@@ -53,17 +70,22 @@ struct Trainer::State {
   bool must_stop_ = false, is_removed = false;  // the latter: of the run's folder, before the first step
   int64_t stopped_at = 0;                       // step of the checkpoint of a session that is not initialised
   int64_t evaluated_at = -1, saved_at = -1;
+  Selection selection;
+  RunResult result;
+  std::optional<int64_t> ended_at;  // step of the end; the session has the best model then
+  TrainEnd end = TrainEnd::Done;
+  bool early = false;
   bool saving = false, says_what_is_saved = false;
   Clock::time_point saved_time = Clock::now();
 
   State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
         FunctionRef<bool()> may_go_on)
-      : config(cfg),
+      : plan(plan_run(cfg, set)),
         dataset(set),
-        session(cfg, set),
+        session(config, set),
         folder(checked_folder(path)),
         lock(std::in_place, folder),
-        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
+        checkpoints(folder.checkpoints(), config.solver.keep_checkpoints),
         go_on(may_go_on) {
     const std::optional<Checkpoint> resumed = open_resumed(resume);
     ResumeCheck check;
@@ -76,7 +98,7 @@ struct Trainer::State {
     if (resumed) stopped_at = saved_at = resumed->info().step;
   }
 
-  int64_t step() const { return session.is_initialized() ? session.steps() : stopped_at; }
+  int64_t step() const { return ended_at ? *ended_at : session.is_initialized() ? session.steps() : stopped_at; }
   /** Stays so until run() begins. */
   bool must_stop() {
     must_stop_ = must_stop_ || stop_signal() != 0 || !go_on();
@@ -109,10 +131,14 @@ struct Trainer::State {
       warnings.push_back(
           str_cat({"the checkpoint has a learning rate in place of the schedule: ", session.learning_rate()}));
     saved_at = step();
+    if (!session.policy().empty())
+      read_options(parse_json(session.policy(), checkpoint.folder(), JsonErrors::Data), selection, checkpoint.folder());
+    const std::string rows = session.validation_digest();
+    if (selection.rows != rows) selection = {};  // scores on other rows cannot be compared
     const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
-    if (evaluation && evaluation->rows == data::digest_of(session.identity().data, data::PartName::Test)) {
-      evaluated_at = step();
-      for (const Evaluation::Metric& metric : evaluation->metrics) last_metrics.emplace_back(metric.name, metric.value);
+    if (evaluation && !rows.empty() && evaluation->rows == rows) {
+      last_metrics = metrics_of(*evaluation);
+      note_validation();
     }
   }
 
@@ -138,7 +164,8 @@ struct Trainer::State {
     saving = true;
     const bool in_place = lock->is_in_place();
     const std::string removed = in_place ? std::string() : begin_again_elsewhere();
-    session.save(checkpoints);
+    // A state that depends on how often a run is validated is saved only where it has an effect.
+    session.save(checkpoints, config.solver.early_stop > 0 ? dump_json_line(write_options(selection)) : "");
     saved_at = step();
     if (evaluated_at == saved_at) note_evaluation();
     saved_time = Clock::now();
@@ -163,13 +190,42 @@ struct Trainer::State {
   }
   bool is_saved() const { return saved_at == step() && lock->is_in_place() && checkpoints.latest(); }
 
-  void note_evaluation() {
+  static Evaluation evaluation_of(const MetricValues& metrics, std::string rows) {
     Evaluation evaluation;
-    evaluation.rows = data::digest_of(session.identity().data, data::PartName::Test);
-    for (const auto& [name, value] : last_metrics)
+    evaluation.rows = std::move(rows);
+    for (const auto& [name, value] : metrics)
       if (std::isfinite(value)) evaluation.metrics.push_back({name, value});
-    checkpoints.note_evaluation(step(), evaluation);
+    return evaluation;
   }
+  static MetricValues metrics_of(const Evaluation& evaluation) {
+    MetricValues metrics;
+    for (const Evaluation::Metric& metric : evaluation.metrics) metrics.emplace_back(metric.name, metric.value);
+    return metrics;
+  }
+  std::string test_digest() const { return data::digest_of(session.identity().data, data::PartName::Test); }
+
+  void note_evaluation() {
+    checkpoints.note_evaluation(step(), evaluation_of(last_metrics, session.validation_digest()));
+  }
+
+  /** Compares the last validation, of this step, with the best one. */
+  void note_validation() {
+    evaluated_at = step();
+    selection.rows = session.validation_digest();
+    const std::optional<double> score = evaluation_of(last_metrics, {}).score();
+    const bool is_better = score && (selection.best_step < 0 || *score > selection.best_score);
+    if (!is_better) {
+      ++selection.worse;
+      return;
+    }
+    selection.best_step = step();
+    selection.best_score = *score;
+    selection.worse = 0;
+    result.best_step = step();
+    result.valid = last_metrics;
+  }
+
+  bool ends_early() const { return config.solver.early_stop > 0 && selection.worse >= config.solver.early_stop; }
 
   std::string saved_text() const {
     return str_cat({"the state after step ", saved_at, " is saved in ", printable(checkpoints.latest().value_or(""))});
@@ -237,22 +293,61 @@ struct Trainer::State {
   TrainEnd run(Observer observer);
 
   /** False if a stop was requested before the end. */
-  bool evaluate_now(Observer observer) {
-    if (evaluated_at == step() || session.test_rows() == 0) return true;
-    MetricValues metrics = session.evaluate([this](int64_t) { return !must_stop(); });
+  bool validate_now(Observer observer) {
+    if (evaluated_at == step() || session.validation_rows() == 0) return true;
+    if (!evaluate(data::PartName::Valid)) return false;
+    ++result.validations;
+    note_validation();
+    if (saved_at == step()) note_evaluation();
+    report_evaluation(data::PartName::Valid, observer);
+    return true;
+  }
+
+  /** The same; sets last_metrics. */
+  bool evaluate(data::PartName part) {
+    MetricValues metrics = session.evaluate(part, [this](int64_t) { return !must_stop(); });
     if (metrics.empty()) return false;
     last_metrics = std::move(metrics);
-    evaluated_at = step();
-    Json line = {{"kind", "evaluation"}, {"step", step()}};
+    Json line = {{"kind", "evaluation"}, {"part", to_string(part)}, {"step", session.steps()}};
     for (const auto& [name, value] : last_metrics) line[name] = value;
     write_metrics(line);
-    if (saved_at == step()) note_evaluation();
+    return true;
+  }
+
+  void report_evaluation(data::PartName part, Observer observer) const {
     Progress p;
     p.kind = Progress::Kind::Evaluation;
-    p.step = step();
+    p.step = session.steps();
     p.total_steps = total_steps();
+    p.part = part;
     p.metrics = last_metrics;
     observer(p);
+  }
+
+  /**
+   * The end of a run whose last step is validated and saved: takes the best model, and evaluates the test part with it,
+   * unless that was done before.
+   */
+  bool finish(Observer observer) {
+    ended_at = step();
+    std::optional<Checkpoint> best = open_checkpoint(
+        folder.checkpoints(), session.validation_rows() > 0 ? Which::Best : Which::Last, Verify::Sizes, warnings);
+    TERCEL_CHECK(best, IoError, printable(folder.checkpoints()), ": the checkpoints vanished while the run ended");
+    if (best->info().step != session.steps()) {
+      best = Checkpoint(best->folder());  // now its content is compared too
+      session.load(*best);
+    }
+    result.best_step = session.steps();
+    if (best->evaluation() && session.validation_rows() > 0) result.valid = metrics_of(*best->evaluation());
+    if (session.test_rows() == 0) return true;
+    if (best->test() && best->test()->rows == test_digest()) {
+      result.test = last_metrics = metrics_of(*best->test());
+      return true;
+    }
+    if (!evaluate(data::PartName::Test)) return false;
+    result.test = last_metrics;
+    checkpoints.note_test(session.steps(), evaluation_of(last_metrics, test_digest()));
+    report_evaluation(data::PartName::Test, observer);
     return true;
   }
 };
@@ -264,7 +359,7 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
   if (!s.session.is_initialized()) return;
   if (s.saved_at >= 0) s.checkpoints.set_aside_after(s.saved_at);
   s.folder.remove_stale_files();
-  s.folder.write_config(config);
+  s.folder.write_config(s.config);
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step());
   s.metrics_file = File::append(s.folder.metrics());
@@ -294,11 +389,19 @@ TrainEnd Trainer::State::run(Observer observer) {
     remove_folder();
     return TrainEnd::Stopped;
   }
+  if (ended_at) {
+    must_stop_ = false;
+    if (end == TrainEnd::Stopped && finish(observer)) end = early ? TrainEnd::Early : TrainEnd::Done;
+    return end;
+  }
   must_stop_ = false;
   const SolverOptions& solver = config.solver;
   const int64_t total = total_steps(), per_epoch = session.train_reader().epoch_batches();
+  const int64_t per_interval = solver.early_stop > 0 ? validations_per_epoch(per_epoch) : 1;
   const auto due = [&](int64_t interval) {
-    return interval > 0 ? step() % interval == 0 : (step() - session.first_step()) % per_epoch == 0;
+    if (interval > 0) return step() % interval == 0;
+    const int64_t steps = (step() - session.first_step()) % per_epoch;
+    return steps == 0 || steps * per_interval / per_epoch != (steps - 1) * per_interval / per_epoch;
   };
   const Clock::time_point start = Clock::now();
   constexpr double kObserveSeconds = 0.1;
@@ -312,7 +415,8 @@ TrainEnd Trainer::State::run(Observer observer) {
     if (step() > 0) {
       // Saved first, so that an error in the evaluation does not lose the training.
       if (due(solver.checkpoint_interval > 0 ? solver.checkpoint_interval : solver.eval_interval)) save(observer);
-      if (due(solver.eval_interval) && !evaluate_now(observer)) break;
+      if (due(solver.eval_interval) && !validate_now(observer)) break;
+      if (ends_early()) break;
     }
     const bool long_ago =
         step() > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
@@ -352,10 +456,13 @@ TrainEnd Trainer::State::run(Observer observer) {
     return TrainEnd::Stopped;
   }
   save(observer);
-  const bool done = !must_stop() && evaluate_now(observer);
+  early = step() < total && ends_early();
+  bool done = !must_stop() && validate_now(observer);
   save(observer);  // nothing is removed, unless the folder has disappeared meanwhile
+  done = done && finish(observer);
   folder.remove_stale_files();
-  return done ? TrainEnd::Done : TrainEnd::Stopped;
+  end = !done ? TrainEnd::Stopped : early ? TrainEnd::Early : TrainEnd::Done;
+  return end;
 }
 
 Session& Trainer::session() {
@@ -367,6 +474,8 @@ Model& Trainer::model() { return session().model(); }
 int64_t Trainer::step() const { return state_->step(); }
 std::optional<std::string> Trainer::last_checkpoint() const { return state_->checkpoints.latest(); }
 const MetricValues& Trainer::last_metrics() const { return state_->last_metrics; }
+const RunResult& Trainer::result() const { return state_->result; }
+const RunPlan& Trainer::plan() const { return state_->plan; }
 const std::vector<std::string>& Trainer::warnings() const { return state_->warnings; }
 
 }  // namespace tercel::recsys

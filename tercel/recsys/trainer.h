@@ -13,6 +13,7 @@
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/recsys/run_identity.h"
+#include "tercel/recsys/run_plan.h"
 #include "tercel/recsys/session.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/function_ref.h"
@@ -28,8 +29,9 @@ struct Progress {
   double seconds = 0;  ///< since this process began to train
   double loss = 0;     ///< mean over the steps since the last report
   double learning_rate = 0;
-  MetricValues metrics;  ///< Evaluation
-  std::string path;      ///< Checkpoint
+  data::PartName part = data::PartName::Valid;  ///< Evaluation: of the validation rows, or at the end of the test part
+  MetricValues metrics;                         ///< Evaluation
+  std::string path;                             ///< Checkpoint
 };
 using Observer = FunctionRef<void(const Progress&)>;
 
@@ -40,11 +42,28 @@ constexpr auto enum_names(Resume) {
   return std::to_array<EnumName<Resume>>({{Resume::Never, "never"}, {Resume::Auto, "auto"}});
 }
 
-/** Why training ended. */
-enum class TrainEnd : uint8_t { Done, Stopped };
+/** Why training ended: Early is Done before the last epoch, as validations did not find a better model any more. */
+enum class TrainEnd : uint8_t { Done, Early, Stopped };
+
+constexpr auto enum_names(TrainEnd) {
+  return std::to_array<EnumName<TrainEnd>>(
+      {{TrainEnd::Done, "done"}, {TrainEnd::Early, "early"}, {TrainEnd::Stopped, "stopped"}});
+}
+
+/** What a run has found so far. */
+struct RunResult {
+  /** Of the best model: the one of the best validation, or the last one of a run without validation rows. */
+  int64_t best_step = 0;
+  MetricValues valid;       ///< of the best model, on the validation rows; empty without
+  MetricValues test;        ///< of the best model, on the test part, at the end of the run; empty without
+  int64_t validations = 0;  ///< of this process
+};
 
 /**
  * The policy of a run: when the steps of a Session are evaluated, saved, reported and ended, in one run folder.
+ *
+ * The model is evaluated on validation rows (see plan_run()), which choose the best checkpoint and, with
+ * solver.early_stop, the end. The test part is evaluated once, at the end, with the best model.
  *
  * The folder holds config.json, trained_on.json (and the dataset's vocabulary), metrics.jsonl and checkpoints/. The
  * same seed, threads and data give the same bits, in one run or in several that continue each other.
@@ -66,12 +85,13 @@ class TERCEL_API Trainer {
   ~Trainer();
 
   /**
-   * Trains to the end. When a stop is requested, the step is finished, a checkpoint is written (before the first step,
-   * a new folder is removed again instead), and the result is Stopped; take_save_request() writes one and continues.
-   * NumericError if the loss is not finite; it names the first layer with such an output. Before an error propagates,
-   * the last complete step is saved, if its state is finite, and the message names the checkpoint; before the first
-   * step, a new folder is removed again, and the trainer cannot run any more. IoError also if the folder was removed
-   * meanwhile: the state is then saved in a new folder there, or beside it.
+   * Trains to the end; then the session has the best model, and further calls return at once. When a stop is requested,
+   * the step is finished, a checkpoint is written (before the first step, a new folder is removed again instead), and
+   * the result is Stopped; take_save_request() writes one and continues. NumericError if the loss is not finite; it
+   * names the first layer with such an output. Before an error propagates, the last complete step is saved, if its
+   * state is finite, and the message names the checkpoint; before the first step, a new folder is removed again, and
+   * the trainer cannot run any more. IoError also if the folder was removed meanwhile: the state is then saved in a new
+   * folder there, or beside it.
    */
   TrainEnd run(
       Observer observer, FunctionRef<bool()> go_on = +[] { return true; });
@@ -83,11 +103,15 @@ class TERCEL_API Trainer {
   Session& session();
   /** That of the session. */
   Model& model();
+  /** Steps of the run, also after its end, when the session has the best model, of an earlier step. */
   int64_t step() const;
   /** Folder of the last checkpoint of the run; none before the first. */
   std::optional<std::string> last_checkpoint() const;
-  /** Metrics of the last evaluation; empty before. */
+  /** Metrics of the last evaluation, on validation rows or at the end on the test part; empty before. */
   const MetricValues& last_metrics() const;
+  const RunResult& result() const;
+  /** The configuration with what the run has decided. */
+  const RunPlan& plan() const;
   /** Warnings: how the run differs from its checkpoint, and damaged checkpoints. */
   const std::vector<std::string>& warnings() const;
 

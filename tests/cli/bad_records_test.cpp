@@ -34,23 +34,24 @@ TEST(BadRecordsCommand, AreLeftOutAndCounted) {
   ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "6000"}).code, 0);
   damage(root, "data/train/part-0.data", 5400, {5, 6, 3000});
   damage(root, "data/test/part-0.data", 600, {599});
-  const std::vector<std::string> train = {"train", root / "data", "--out", root / "run", "--threads", "1"};
+  const std::vector<std::string> train =
+      test::one_pass({"train", root / "data", "--out", root / "run", "--threads", "1"});
   const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   };
   expect_error(run(with(train, {"--quiet"})), 3, {"train/part-0.data: record 5: byte "});
-  expect_error(run(with(train, {"--on-bad-record", "skp"})), 2, {"--on-bad-record", "'skp'", "did you mean 'skip'"});
-  expect_error(run({"train", root / "data", "--out", root / "few", "--on-bad-record", "skip", "--max-bad-records", "2",
-                    "--quiet"}),
+  expect_error(run(with(train, {"--on-bad-record", "skp"})), 2, {"--on-bad-record", "\"skp\"", "did you mean 'skip'"});
+  expect_error(run(test::one_pass({"train", root / "data", "--out", root / "few", "--on-bad-record", "skip",
+                                   "--max-bad-records", "2", "--quiet"})),
                3, {"train/part-0.data: record 3000: ", "more than 2 bad records, which max_bad_records allows"});
 
-  const Outcome trained = run(with(train, {"--on-bad-record", "skip", "--epochs", "2"}));
+  const Outcome trained = run(with(train, {"--on-bad-record", "skip", "--set", "solver.epochs=2"}));
   EXPECT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.err.find("warning: 6 bad records were left out, the first: "), std::string::npos) << trained.err;
   EXPECT_NE(trained.err.find("record 5: byte "), std::string::npos) << trained.err;
   // A run that goes on knows those before.
-  const Json more = json_of(run(with(train, {"--resume", "auto", "--epochs", "3", "--json"})));
+  const Json more = json_of(run(with(train, {"--resume", "auto", "--set", "solver.epochs=3", "--json"})));
   EXPECT_EQ(more["bad_records"], 9);
   EXPECT_EQ(more["rows"], 5400 - 3);
 

@@ -249,7 +249,8 @@ TEST(ConvertCommand, DescribesNormFilesWhereTheyAre) {
   EXPECT_TRUE(before == root.tree());
   // The same rows train the same model.
   for (const char* data : {"made", "described"}) {
-    const Outcome trained = run({"train", root / data, "--out", root / (std::string("run-") + data), "--threads", "1"});
+    const Outcome trained =
+        run(test::one_pass({"train", root / data, "--out", root / (std::string("run-") + data), "--threads", "1"}));
     EXPECT_EQ(trained.code, 0) << trained.err;
   }
   const auto weights = [&root](const std::string& name) {

@@ -59,7 +59,9 @@ TEST_F(ConvertText, ThreePartsByTime) {
   EXPECT_EQ(json["valid"]["rows"], 14);
   EXPECT_NE(run({"info", folder_ / "data"}).out.find("valid:\n  rows: 14"), std::string::npos);
 
-  ASSERT_EQ(run({"train", folder_ / "data", "--out", folder_ / "run", "--set", "solver.batchsize=20", "--quiet"}).code,
+  ASSERT_EQ(run(test::one_pass(
+                    {"train", folder_ / "data", "--out", folder_ / "run", "--set", "solver.batchsize=20", "--quiet"}))
+                .code,
             0);
   const Outcome eval = run({"eval", folder_ / "run", folder_ / "data", "--part", "valid", "--json"});
   EXPECT_EQ(parse_json(eval.out, "eval", JsonErrors::Data)["rows"], 14) << eval.err;
@@ -90,7 +92,9 @@ TEST_F(ConvertText, WrongOptionsAreNamed) {
 
 TEST_F(ConvertText, FurtherFilesLikeADatasetOrARun) {
   ASSERT_EQ(csv("data", {"--positive", ">=4", "--min-count", "1", "--dense", "when", "--valid-every", "4"}).code, 0);
-  ASSERT_EQ(run({"train", folder_ / "data", "--out", folder_ / "run", "--set", "solver.batchsize=20", "--quiet"}).code,
+  ASSERT_EQ(run(test::one_pass(
+                    {"train", folder_ / "data", "--out", folder_ / "run", "--set", "solver.batchsize=20", "--quiet"}))
+                .code,
             0);
   // A list that is longer than all before, and categories that are new.
   const std::string later = folder_.put("later.csv", ratings(30, 40) + "new,1,1700000000,a|t1|new|t2\n");
@@ -172,7 +176,9 @@ TEST_F(ConvertText, FeaturesOfLibsvmAndLibffm) {
   const Json json = parse_json(ignored.out, "stdout", JsonErrors::Data);
   EXPECT_EQ(json["fields"][0]["name"], "field0");
   EXPECT_EQ(json["fields"][1]["categories"], 1);
-  ASSERT_EQ(run({"train", folder_ / "ffm", "--out", folder_ / "run", "--set", "solver.batchsize=20", "--quiet"}).code,
+  ASSERT_EQ(run(test::one_pass(
+                    {"train", folder_ / "ffm", "--out", folder_ / "run", "--set", "solver.batchsize=20", "--quiet"}))
+                .code,
             0);
   EXPECT_EQ(run({"predict", folder_ / "run", folder_.put("later.ffm", "0:3:1 1:5:9\n")}).code, 0) << "without a label";
 }

@@ -59,7 +59,7 @@ std::vector<std::string> train(const TemporaryFolder& root, const std::string& n
           "--set",
           "solver.checkpoint_interval=10",
           "--set",
-          "data.shuffle=true",
+          "data.validation=none",
           "--set",
           "optimizer.type=Adam"};
 }
@@ -155,7 +155,8 @@ TEST(KillLoop, OutputThatNobodyReadsStopsWithACheckpoint) {
   ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
   std::vector<std::string> words = train_without_end(root, "run");
   std::erase(words, "--quiet");
-  for (const char* more : {"--set", "solver.eval_interval=2"}) words.emplace_back(more);
+  for (const char* more : {"--set", "solver.eval_interval=2", "--set", "data.validation=held_out"})
+    words.emplace_back(more);
   const std::string pipe = root / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -34,9 +34,9 @@ Training train(int64_t rows) {
   const TemporaryFolder root;
   const Outcome made = run({"generate", root / "data", "--rows", std::to_string(rows), "--seed", "1"});
   EXPECT_EQ(made.code, 0) << made.err;
-  const Outcome trained = run({"train", root / "data", "--out", root / "run", "--threads", "2", "--quiet", "--set",
-                               "solver.batchsize=" + std::to_string(kBatch), "--set",
-                               "solver.batchsize_eval=" + std::to_string(kEvalBatch)});
+  const Outcome trained = run(test::one_pass({"train", root / "data", "--out", root / "run", "--threads", "2",
+                                              "--quiet", "--set", "solver.batchsize=" + std::to_string(kBatch), "--set",
+                                              "solver.batchsize_eval=" + std::to_string(kEvalBatch)}));
   EXPECT_EQ(trained.code, 0) << trained.err;
   Training out{rows, rows / 10, 0, trained.peak_bytes};
   for (const auto& [name, content] : root.tree())

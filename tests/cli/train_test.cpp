@@ -19,6 +19,7 @@ namespace tercel::cli {
 namespace {
 
 using test::expect_error;
+using test::one_pass;
 using test::Outcome;
 using test::run;
 using test::TemporaryFolder;
@@ -48,6 +49,7 @@ class TrainCommands : public testing::Test {
   Outcome train(std::vector<std::string> more) {
     std::vector<std::string> words = {"train", root_ / "data",       "--out", root_ / "run", "--threads", "1",
                                       "--set", "solver.batchsize=64"};
+    words = one_pass(words);
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
@@ -121,7 +123,7 @@ TEST_F(TrainCommands, AFinishedRunSaysSo) {
 }
 
 TEST_F(TrainCommands, WithoutItsConfigurationARunHasThatOfItsCheckpoint) {
-  const std::vector<std::string> words = {"train", root_ / "data", "--out", root_ / "wide", "--threads", "1"};
+  const std::vector<std::string> words = one_pass({"train", root_ / "data", "--out", root_ / "wide", "--threads", "1"});
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), words.begin(), words.end());
     return run(more);
@@ -212,7 +214,7 @@ TEST_F(TrainCommands, AModelStaysWhatItWasTrainedAs) {
                 .code,
             0);
   const auto resume = [&](std::vector<std::string> more) {
-    std::vector<std::string> words = {"train", root_ / "other", "--out", root_ / "run", "--threads", "1"};
+    std::vector<std::string> words = one_pass({"train", root_ / "other", "--out", root_ / "run", "--threads", "1"});
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   };
@@ -256,8 +258,8 @@ TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
   std::string content = intact;
   content[content.size() - 3] ^= 0x55;  // of the last of 300 records
   root_.put("data/train/part-0.data", content);
-  const std::vector<std::string> words = {"train", root_ / "data",        "--out",    root_ / "bad", "--quiet",
-                                          "--set", "solver.batchsize=64", "--resume", "auto"};
+  const std::vector<std::string> words = one_pass(
+      {"train", root_ / "data", "--out", root_ / "bad", "--quiet", "--set", "solver.batchsize=64", "--resume", "auto"});
   expect_error(run(words), 3,
                {file + ": record 299: byte ",
                 "; the state after step 4 is saved in " + (root_ / "bad/checkpoints/step-000000000004")});
@@ -269,8 +271,9 @@ TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
   content = intact;
   content[75] ^= 0x55;
   root_.put("data/train/part-0.data", content);
-  expect_error(run({"train", root_ / "data", "--out", root_ / "new", "--set", "solver.batchsize=64", "--quiet"}), 3,
-               {file + ": record 0: byte "});
+  expect_error(
+      run(one_pass({"train", root_ / "data", "--out", root_ / "new", "--set", "solver.batchsize=64", "--quiet"})), 3,
+      {file + ": record 0: byte "});
   EXPECT_FALSE(std::filesystem::exists(root_ / "new"));
 }
 
@@ -282,8 +285,9 @@ TEST_F(TrainCommands, KeysOutsideATableAreExitCodeThree) {
                 .code,
             0);
   const auto bare = [&](int64_t rows, const std::string& out) {
-    return run({"train", root_ / "bare", "--out", root_ / out, "--quiet", "--set", "solver.batchsize=64", "--set",
-                "layers.embedding.sparse_embedding_hparam.max_vocabulary_size_global=" + std::to_string(rows)});
+    return run(
+        one_pass({"train", root_ / "bare", "--out", root_ / out, "--quiet", "--set", "solver.batchsize=64", "--set",
+                  "layers.embedding.sparse_embedding_hparam.max_vocabulary_size_global=" + std::to_string(rows)}));
   };
   expect_error(
       bare(3, "small"), 3,

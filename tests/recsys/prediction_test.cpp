@@ -221,7 +221,7 @@ TEST(LoadModel, TakesTheBestCheckpointOrTheGivenOne) {
   const bool first = auc(all[0]) >= auc(all[1]);
   EXPECT_EQ(load_model(root / "run").checkpoint, all[first ? 0 : 1]);
 
-  LoadedModel last = load_model(all[1]);
+  LoadedModel last = load_model(all[first ? 0 : 1]);
   EXPECT_EQ(values_of(last.model.parameters().weights()), values_of(trainer.model().parameters().weights()));
   EXPECT_EQ(values_of(last.model.embeddings().tables()[0]->weight()),
             values_of(trainer.model().embeddings().tables()[0]->weight()));

@@ -125,10 +125,13 @@ TEST_F(Resuming, TheEndOfTheRunIsNamedAsItIs) {
   EXPECT_EQ(warnings(with({"solver.epochs=0"}), dataset_),
             Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 3 steps"});
   EXPECT_EQ(warnings(with({"solver.epochs=0", "solver.max_iter=0"}), dataset_),
-            Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 1 epoch"});
+            Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 10 epochs or 4 validations "
+                  "without a better one"});
   std::filesystem::remove_all(root_ / "run");
   train(stateful_config({"solver.epochs=0"}));
-  EXPECT_EQ(warnings(stateful_config({"solver.epochs=1"}), dataset_), Lines());
+  EXPECT_EQ(warnings(stateful_config({"solver.epochs=1"}), dataset_),
+            Lines{"end of the run: the checkpoint has 10 epochs or 4 validations without a better one, this run has 1 "
+                  "epoch"});
 }
 
 TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
@@ -185,7 +188,9 @@ TEST_F(Resuming, OtherRowsAreRefused) {
 
 TEST_F(Resuming, MovedDataIsTheSame) {
   std::filesystem::rename(root_ / "data", root_ / "moved");
-  EXPECT_EQ(warnings(with({}), data::load_dataset(root_ / "moved")), Lines());
+  data::Dataset moved = data::load_dataset(root_ / "moved");
+  moved.valid = moved.test;
+  EXPECT_EQ(warnings(with({}), moved), Lines());
 }
 
 TEST_F(Resuming, WithoutChecksumsBytesAndRowsTell) {
@@ -204,14 +209,15 @@ TEST_F(Resuming, NewDataIsReadFromItsFirstRow) {
   ModelConfig config = stateful_config({"solver.batchsize=60", "solver.lr=0.02"});
   {
     Trainer trainer(config, other, root_ / "run", Resume::Auto, NewData::Accept);
-    ASSERT_EQ(trainer.warnings().size(), 6u);
+    ASSERT_EQ(trainer.warnings().size(), 7u);
     EXPECT_EQ(trainer.warnings()[0].find("new data: train: file 1 of 2, "), 0u) << trainer.warnings()[0];
-    EXPECT_EQ(trainer.warnings()[1].find("new data: test: file 1 of 1, "), 0u) << trainer.warnings()[1];
+    EXPECT_EQ(trainer.warnings()[1].find("new data: valid: file 1 of 1, "), 0u) << trainer.warnings()[1];
+    EXPECT_EQ(trainer.warnings()[2].find("new data: test: file 1 of 1, "), 0u) << trainer.warnings()[2];
     EXPECT_EQ(trainer.step(), 3);
     std::vector<int64_t> evaluated;
     EXPECT_EQ(trainer.run([&](const Progress& now) {
       EXPECT_EQ(now.total_steps, 3 + 2 * 6);
-      if (now.kind == Progress::Kind::Evaluation) evaluated.push_back(now.step);
+      if (test::is_validation(now)) evaluated.push_back(now.step);
     }),
               TrainEnd::Done);
     EXPECT_EQ(trainer.step(), 15);

@@ -42,7 +42,7 @@ data::Dataset convert(const TemporaryFolder& root, double rate, const std::strin
 
 LoadedModel trained(const data::Dataset& dataset, const std::string& folder) {
   const ModelConfig config =
-      preset_config("dlrm", {"solver.max_iter=100", "solver.batchsize=500", "solver.eval_interval=100"});
+      preset_config("dlrm", {"solver.max_iter=100", "solver.batchsize=500", "data.validation=none"});
   Trainer(config, dataset, folder, Resume::Never).run([](const Progress&) {});
   return load_model(folder);
 }
@@ -88,7 +88,7 @@ TEST(SampledNegatives, EvaluationDuringTrainingIsThatOfTheModelAfterIt) {
   const TemporaryFolder root;
   const data::Dataset sampled = convert(root, 0.2, "sampled");
   const ModelConfig config =
-      preset_config("dlrm", {"solver.max_iter=100", "solver.batchsize=500", "solver.eval_interval=100"});
+      preset_config("dlrm", {"solver.max_iter=100", "solver.batchsize=500", "data.validation=none"});
   Trainer trainer(config, sampled, root / "run", Resume::Never);
   trainer.run([](const Progress&) {});
   EXPECT_NEAR(value_of(trainer.last_metrics(), "calibration"), 1, 0.05);

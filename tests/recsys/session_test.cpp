@@ -40,7 +40,7 @@ TEST(Session, StepsAndEvaluationAreTheTrainers) {
   Trainer trainer(stateful_config(), dataset, root / "run", Resume::Never);
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
 
-  Session session(stateful_config(), dataset);
+  Session session(trainer.plan().config, dataset);
   session.initialize();
   EXPECT_TRUE(std::isnan(session.loss()));
   int64_t steps = 0;
@@ -66,7 +66,7 @@ TEST(Session, StepsAndEvaluationAreTheTrainers) {
   session.save(store);
   EXPECT_EQ(test::differences(test::below(root, "run/checkpoints/step-000000000010"),
                               test::below(root, "saved/step-000000000010")),
-            "only in the first: evaluation.json\n");
+            "only in the first: evaluation.json\nonly in the first: test.json\n");
 }
 
 TEST(Session, LoadContinuesWithTheSameBits) {

@@ -235,7 +235,8 @@ TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
 
 // A batch from row 20 on overflows after batch normalization and dropout, which have changed their state by then.
 constexpr std::string_view kOverflow = R"json({
-  "solver": {"batchsize": 4, "lr": 0.01, "eval_interval": 5, "checkpoint_interval": 1000},
+  "solver": {"batchsize": 4, "lr": 0.01, "epochs": 1, "eval_interval": 5, "checkpoint_interval": 1000},
+  "data": {"shuffle": false},
   "layers": [
     {"type": "Data", "label": {"top": "label"}, "dense": {"top": "x"}, "sparse": [{"top": "keys"}]},
     {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "keys", "top": "table",
@@ -261,6 +262,7 @@ TEST(TrainerFaults, ALossThatIsNotFiniteLeavesTheStateOfTheStepBefore) {
   data::Dataset dataset = huge;
   dataset.test = tame.test;
   dataset.test.files[0].path = tame.path_of(tame.test.files[0]);
+  dataset.valid = dataset.test;
   {
     Trainer trainer(parse_config(kOverflow, "model"), dataset, root / "peace", Resume::Never);
     EXPECT_EQ(trainer.run([](const Progress& now) {
@@ -381,8 +383,8 @@ TEST(TrainerEnds, WhenEpochsAndMaxIterSay) {
   } cases[] = {{0, 0, 5}, {3, 0, 15}, {0, 12, 12}, {0, 2, 2}, {3, 12, 12}, {1, 12, 5}};
   for (const auto& c : cases) {
     const std::string epochs = std::to_string(c.epochs), max_iter = std::to_string(c.max_iter);
-    Trainer trainer(stateful_config({"solver.epochs=" + epochs, "solver.max_iter=" + max_iter}), dataset,
-                    root / ("run-" + epochs + "-" + max_iter), Resume::Never);
+    Trainer trainer(stateful_config({"solver.epochs=" + epochs, "solver.max_iter=" + max_iter, "data.validation=none"}),
+                    dataset, root / ("run-" + epochs + "-" + max_iter), Resume::Never);
     int64_t total = 0;
     EXPECT_EQ(trainer.run([&](const Progress& now) { total = now.total_steps; }), TrainEnd::Done);
     EXPECT_EQ(trainer.step(), c.steps) << epochs << " epochs, max_iter " << max_iter;

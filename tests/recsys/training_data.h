@@ -23,7 +23,7 @@ namespace tercel::recsys::test {
 
 using tercel::test::TemporaryFolder;
 
-/** Generated rows of 4 counts and 5 fields, in `folder`/data. */
+/** Generated rows of 4 counts and 5 fields, in `folder`/data. Its test part validates runs too. */
 inline data::Dataset small_dataset(const TemporaryFolder& folder, int64_t rows, double test_fraction = 0.25,
                                    const std::string& name = "data", uint64_t seed = 1) {
   data::GenerateOptions options;
@@ -32,12 +32,16 @@ inline data::Dataset small_dataset(const TemporaryFolder& folder, int64_t rows, 
   options.preset = data::GeneratePreset::Small;
   options.test_fraction = test_fraction;
   options.files = 2;
-  return data::generate_dataset(folder / name, options, /*replace=*/false, [](int64_t) {}).dataset;
+  data::Dataset dataset = data::generate_dataset(folder / name, options, /*replace=*/false, [](int64_t) {}).dataset;
+  dataset.valid = dataset.test;
+  return dataset;
 }
 
 inline ModelConfig preset_config(std::string_view name, const std::vector<std::string>& assignments = {}) {
   ModelConfig config = parse_config(preset(name), name);
   config.solver.batchsize = 256;  // the best options for each
+  config.solver.epochs = 1;
+  config.data.shuffle = false;
   for (const std::string& assignment : assignments) set_config(config, assignment);
   return config;
 }
@@ -46,6 +50,7 @@ inline ModelConfig preset_config(std::string_view name, const std::vector<std::s
 constexpr std::string_view kStatefulModel = R"json({
   "model_name": "stateful",
   "solver": {"batchsize": 64, "batchsize_eval": 50, "lr": 0.01, "epochs": 2},
+  "data": {"shuffle": false},
   "layers": [
     {"type": "Data", "label": {"top": "label"}, "dense": {"top": "dense"},
      "sparse": [{"top": "first", "slot_num": 2}, {"top": "others"}]},
@@ -105,6 +110,10 @@ using Tree = std::map<std::string, std::string>;
 
 inline void ignore(const Progress&) {}
 
+inline bool is_validation(const Progress& now) {
+  return now.kind == Progress::Kind::Evaluation && now.part == data::PartName::Valid;
+}
+
 /** Files below a folder of `root`, without that folder's name. */
 inline Tree below(const TemporaryFolder& root, const std::string& folder) {
   Tree files;
@@ -154,11 +163,13 @@ inline data::Dataset plain_dataset(const TemporaryFolder& root, int64_t rows, co
   };
   dataset.train = part("train/");
   dataset.test = part("test/");
+  dataset.valid = dataset.test;
   return dataset;
 }
 
 constexpr std::string_view kLinearModel = R"json({
-  "solver": {"batchsize": 4, "lr": 0.5, "warmup_steps": 0},
+  "solver": {"batchsize": 4, "lr": 0.5, "warmup_steps": 0, "epochs": 1},
+  "data": {"shuffle": false},
   "optimizer": {"type": "SGD"},
   "layers": [
     {"type": "Data", "label": {"top": "label"}, "dense": {"top": "x"}, "sparse": [{"top": "keys"}]},

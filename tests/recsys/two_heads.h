@@ -61,6 +61,7 @@ constexpr std::string_view kTwoHeads = R"json({
 
 inline ModelConfig two_heads_config(const std::vector<std::string>& assignments = {}) {
   ModelConfig config = parse_config(kTwoHeads, "two_heads");
+  config.data.shuffle = false;
   for (const std::string& assignment : assignments) set_config(config, assignment);
   return config;
 }

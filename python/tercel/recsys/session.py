@@ -187,7 +187,8 @@ class Session(Model):
         Metrics by name: "auc", "log_loss", "accuracy", "calibration". With several heads "auc" is their mean by weight,
         and each has "auc/loss1" and so on.
 
-        Without `rows`, every test row of the dataset counts once; RuntimeError if it has none. Or on a part of another
+        Without `rows`, every row of the dataset's test part counts once, or of its validation rows for part="valid";
+        RuntimeError if there are none. Or on a part of another
         Dataset, on an ArrayDataset, or on an iterable of batches. progress(rows, all_rows) is called now and then; its
         exceptions, and Ctrl-C, end the evaluation. NumericError if a weight is not finite. With
         data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many.
@@ -195,7 +196,8 @@ class Session(Model):
         if rows is not None:
             self._of.check_finite()
             return self._evaluate(rows, part, progress)
-        metrics: Dict[str, float] = self._of.evaluate(progress_of(progress, "progress"))
+        metrics: Dict[str, float] = self._of.evaluate(name_of(part, "part"),
+                                                      progress_of(progress, "progress"))
         return metrics
 
     def save(self, folder: Any, *, keep_last: int = 2) -> str:

@@ -10,7 +10,7 @@ from tercel.data._options import flag_of, name_of, path_of
 from tercel.recsys.config import ModelLike, Section, _config_of
 from tercel.recsys.session import Session
 
-__all__ = ["Callback", "Progress", "Trainer"]
+__all__ = ["Callback", "Progress", "Result", "Trainer"]
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,24 @@ class Progress:
     """The mean over the steps since the last report; of "step" only."""
     learning_rate: float
     """Of "step" only."""
+    part: str
+    """Of "evaluation": "valid", or "test" at the end of the run."""
     metrics: Dict[str, float]
     """Of "evaluation"."""
     path: str
     """Of "checkpoint": its folder."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has found: the model of the best validation, or the last one of a run without validation rows."""
+
+    best_step: int
+    """The step of that model; 0 before the first validation."""
+    valid: Dict[str, float]
+    """Its metrics on the validation rows; empty without."""
+    test: Dict[str, float]
+    """Its metrics on the test part; empty before the end of the run, and without a test part."""
 
 
 class Callback:
@@ -63,7 +77,9 @@ class Callback:
 class Trainer:
     """
     `tercel train` in Python: trains a model on a dataset in the folder of a run, which holds the configuration,
-    metrics.jsonl and checkpoints; solver says when it evaluates, saves and ends.
+    metrics.jsonl and checkpoints; solver says when it evaluates, saves and ends. Validation rows choose the best model:
+    the validation part of the dataset, else every tenth train row. By default the run ends when validations find no
+    better model any more.
 
     `model`, `solver`, `optimizer` and `data` are those of Session. resume="auto" continues from the run's last intact
     checkpoint if there is one, with the same bits; differences are refused or warned about as by `tercel train`, and
@@ -98,7 +114,7 @@ class Trainer:
 
     def run(self) -> bool:
         """
-        Trains to the end, and returns True; False after stop(). An exception of a callback, and Ctrl-C, end the run like
+        Trains to the end, and returns True; then the session has the best model. Returns False after stop(). An exception of a callback, and Ctrl-C, end the run like
         a stop: the step is finished, a checkpoint is written, then the exception is raised. Other errors are raised
         after the last complete step is saved, and say where. A run that ends before its first step removes a new folder,
         and the trainer cannot be run again (RuntimeError); nor can it in a forked process.
@@ -153,6 +169,11 @@ class Trainer:
         """Those of the last evaluation; empty before the first."""
         metrics: Dict[str, float] = self._of.metrics()
         return metrics
+
+    @property
+    def result(self) -> Result:
+        """What the run has found so far; complete when run() has returned True."""
+        return Result(*self._of.result())
 
     def __reduce__(self) -> Any:
         raise TypeError("Trainer: it cannot be pickled or copied: open its folder with resume='auto'")

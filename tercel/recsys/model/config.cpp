@@ -102,9 +102,11 @@ Json json_of(std::string_view value) {
 }
 
 /** Sets an entry inside a layer: NAME.path.to.option. */
-void set_layer(ModelConfig& config, std::string_view path, std::string_view value, std::string_view assignment) {
+void set_layer(ModelConfig& config, std::string_view path, std::string_view value, std::string_view assignment,
+               std::string_view flag) {
   const size_t dot = path.find('.');
-  TERCEL_CHECK(dot != std::string_view::npos, ConfigError, "--set ", assignment, ": expected layers.NAME.OPTION=VALUE");
+  TERCEL_CHECK(dot != std::string_view::npos, ConfigError, flag, " ", assignment,
+               ": expected layers.NAME.OPTION=VALUE");
   const std::string_view name = path.substr(0, dot);
   Json layers = parse_json(config.layers, "layers", JsonErrors::Config);
   Json* entry = nullptr;
@@ -114,14 +116,14 @@ void set_layer(ModelConfig& config, std::string_view path, std::string_view valu
     if (names.back() == name) entry = &layer;
     if (names.back().empty()) names.pop_back();
   }
-  TERCEL_CHECK(entry, ConfigError, "--set ", assignment, ": unknown layer '", name, "'",
+  TERCEL_CHECK(entry, ConfigError, flag, " ", assignment, ": unknown layer '", name, "'",
                known_names(name, std::vector<std::string_view>(names.begin(), names.end())));
   std::string_view above = name;
   for (size_t start = dot + 1; start <= path.size();) {
-    TERCEL_CHECK(entry->is_object() || entry->is_null(), ConfigError, "--set ", assignment, ": '", above,
+    TERCEL_CHECK(entry->is_object() || entry->is_null(), ConfigError, flag, " ", assignment, ": '", above,
                  "' has no entries");
     above = path.substr(start, path.find('.', start) - start);
-    TERCEL_CHECK(!above.empty(), ConfigError, "--set ", assignment, ": expected layers.NAME.OPTION=VALUE");
+    TERCEL_CHECK(!above.empty(), ConfigError, flag, " ", assignment, ": expected layers.NAME.OPTION=VALUE");
     entry = &(*entry)[std::string(above)];
     start += above.size() + 1;
   }
@@ -131,14 +133,14 @@ void set_layer(ModelConfig& config, std::string_view path, std::string_view valu
 
 }  // namespace
 
-void set_config(ModelConfig& config, std::string_view assignment) {
+void set_config(ModelConfig& config, std::string_view assignment, std::string_view flag) {
   const size_t equals = assignment.find('='), dot = assignment.find('.');
-  TERCEL_CHECK(equals != std::string_view::npos && dot < equals, ConfigError, "--set ", assignment,
+  TERCEL_CHECK(equals != std::string_view::npos && dot < equals, ConfigError, flag, " ", assignment,
                ": expected SECTION.OPTION=VALUE, as in solver.lr=0.01");
   const std::string_view section = assignment.substr(0, dot);
   const std::string_view name = assignment.substr(dot + 1, equals - dot - 1);
   const std::string_view value = assignment.substr(equals + 1);
-  const std::string owner = str_cat({"--set ", section});
+  const std::string owner = str_cat({flag, " ", section});
   if (section == "solver")
     set_option(config.solver, owner, name, value);
   else if (section == "optimizer")
@@ -146,10 +148,10 @@ void set_config(ModelConfig& config, std::string_view assignment) {
   else if (section == "data")
     set_option(config.data, owner, name, value);
   else if (section == "layers")
-    set_layer(config, name, value, assignment);
+    set_layer(config, name, value, assignment, flag);
   else
     throw_error<ConfigError>(
-        {"--set ", assignment, ": unknown section '", section, "'", known_names(section, kSettable)});
+        {flag, " ", assignment, ": unknown section '", section, "'", known_names(section, kSettable)});
 }
 
 }  // namespace tercel::recsys

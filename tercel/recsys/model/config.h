@@ -4,6 +4,7 @@
 // options; everything else is read into structs here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "tercel/data/batch_reader.h"
 #include "tercel/optim/learning_rate.h"
 #include "tercel/optim/optimizer.h"
+#include "tercel/util/enum_names.h"
 #include "tercel/util/options.h"
 
 namespace tercel::recsys {
@@ -24,6 +26,7 @@ struct SolverOptions : optim::LearningRateOptions {
   int64_t epochs = 0;
   int64_t max_iter = 0;
   int64_t eval_interval = 0;
+  int64_t early_stop = -1;
   int64_t checkpoint_interval = 0;
   double checkpoint_minutes = 10;
   int64_t keep_checkpoints = 2;
@@ -31,24 +34,31 @@ struct SolverOptions : optim::LearningRateOptions {
 
   static constexpr auto fields() {
     return std::tuple_cat(
-        std::tuple(Field{"seed", &SolverOptions::seed, "of initial values, dropout and the order of rows"},
-                   Field{"batchsize", &SolverOptions::batchsize, "rows of a step", at_least(1), at_most(1 << 24)},
-                   Field{"batchsize_eval", &SolverOptions::batchsize_eval, "rows of a step of evaluation", at_least(1),
-                         at_most(1 << 24)},
-                   Field{"epochs", &SolverOptions::epochs,
-                         "passes over the train rows; 0: one, or as many as max_iter needs", at_least(0)},
-                   Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
-                         at_least(0)},
-                   Field{"eval_interval", &SolverOptions::eval_interval,
-                         "steps between evaluations; 0: after each epoch", at_least(0)},
-                   Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
-                         "steps between checkpoints; 0: at each evaluation", at_least(0)},
-                   Field{"checkpoint_minutes", &SolverOptions::checkpoint_minutes,
-                         "maximum minutes between checkpoints; 0: no maximum", at_least(0)},
-                   Field{"keep_checkpoints", &SolverOptions::keep_checkpoints,
-                         "last checkpoints to keep, in addition to the best", at_least(1)},
-                   Field{"display_seconds", &SolverOptions::display_seconds,
-                         "seconds between lines of metrics.jsonl about training", above(0)}),
+        std::tuple(
+            Field{"seed", &SolverOptions::seed, "of initial values, dropout and the order of rows"},
+            Field{"batchsize", &SolverOptions::batchsize, "rows of a step", at_least(1), at_most(1 << 24)},
+            Field{"batchsize_eval", &SolverOptions::batchsize_eval, "rows of a step of evaluation", at_least(1),
+                  at_most(1 << 24)},
+            Field{"epochs", &SolverOptions::epochs,
+                  "passes over the train rows; 0: as many as max_iter needs; without either, at most 10 with "
+                  "validation rows, else 1",
+                  at_least(0)},
+            Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
+                  at_least(0)},
+            Field{"eval_interval", &SolverOptions::eval_interval,
+                  "steps between validations; 0: one in each epoch, with early_stop up to four", at_least(0)},
+            Field{"early_stop", &SolverOptions::early_stop,
+                  "the run ends after so many validations without a better one; 0: never; -1: never if epochs or "
+                  "max_iter is given, else 4",
+                  at_least(-1)},
+            Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
+                  "steps between checkpoints; 0: at each evaluation", at_least(0)},
+            Field{"checkpoint_minutes", &SolverOptions::checkpoint_minutes,
+                  "maximum minutes between checkpoints; 0: no maximum", at_least(0)},
+            Field{"keep_checkpoints", &SolverOptions::keep_checkpoints,
+                  "last checkpoints to keep, in addition to the best", at_least(1)},
+            Field{"display_seconds", &SolverOptions::display_seconds,
+                  "seconds between lines of metrics.jsonl about training", above(0)}),
         optim::LearningRateOptions::fields());
   }
 
@@ -56,8 +66,20 @@ struct SolverOptions : optim::LearningRateOptions {
   int64_t epochs_to_read() const { return epochs > 0 ? epochs : max_iter > 0 ? 0 : 1; }
 };
 
+/** Which rows choose the best checkpoint and when a run ends. */
+enum class Validation : uint8_t { Auto, Part, HeldOut, None };
+
+constexpr auto enum_names(Validation) {
+  return std::to_array<EnumName<Validation>>({{Validation::Auto, "auto"},
+                                              {Validation::Part, "part"},
+                                              {Validation::HeldOut, "held_out"},
+                                              {Validation::None, "none"}});
+}
+
 struct DataOptions {
-  bool shuffle = false;
+  Validation validation = Validation::Auto;
+  int64_t hold_out = 10;
+  bool shuffle = true;
   data::ShuffleUnit shuffle_unit = data::ShuffleUnit::Rows;
   int64_t shuffle_window = 32768;
   bool drop_last = false;
@@ -68,6 +90,11 @@ struct DataOptions {
 
   static constexpr auto fields() {
     return std::tuple(
+        Field{
+            "validation", &DataOptions::validation,
+            "rows that choose the best checkpoint and the end of a run: the validation part of the dataset, rows held "
+            "out from the train part, or none; auto: the part if there is one, else rows held out"},
+        Field{"hold_out", &DataOptions::hold_out, "one of so many train rows is held out for held_out", at_least(2)},
         Field{"shuffle", &DataOptions::shuffle, "read the train rows of each epoch in a random order"},
         Field{"shuffle_unit", &DataOptions::shuffle_unit, "rows, or batches, whose rows keep their order"},
         Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1),
@@ -94,8 +121,8 @@ struct ModelConfig {
 TERCEL_API ModelConfig parse_config(std::string_view json, std::string_view name);
 /** The whole configuration as indented JSON; parse_config() reads it back. */
 TERCEL_API std::string to_json(const ModelConfig& config);
-/** Applies "section.option=value" (solver, optimizer, data, or layers.NAME.option...). */
-TERCEL_API void set_config(ModelConfig& config, std::string_view assignment);
+/** Applies "section.option=value" (solver, optimizer, data, or layers.NAME.option...); messages begin with `flag`. */
+TERCEL_API void set_config(ModelConfig& config, std::string_view assignment, std::string_view flag = "--set");
 
 /** Names of the shipped models: wdl, deepfm, dcn, dlrm. */
 TERCEL_API Span<std::string_view> preset_names();
