@@ -11,7 +11,9 @@
 #include "cli/part_summary.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/prediction.h"
 #include "tercel/recsys/trainer.h"
+#include "tercel/recsys/warm_start.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
@@ -34,6 +36,7 @@ struct TrainFlags {
   std::string out;
   recsys::Resume resume = recsys::Resume::Never;
   bool new_data = false;
+  std::string init_from;
   bool refit = false;
   int64_t threads = 0;
   bool print_config = false;
@@ -50,6 +53,9 @@ struct TrainFlags {
             "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"},
         Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)},
+        Field{"init_from", &TrainFlags::init_from,
+              "a run or checkpoint whose weights a new run begins with, also on other data: rows of the tables belong "
+              "together by their categories"},
         Field{"refit", &TrainFlags::refit,
               "afterwards train on all rows, those of validation too, for as many passes as the best model needed; "
               "that model is in --out, and the first run in OUT-selection"},
@@ -249,11 +255,26 @@ std::string result_text(const recsys::RunResult& result, int64_t steps) {
                   is_best ? " of " + format_count(steps) : "", ":\n", text});
 }
 
+/** Begins with the weights of another run. */
+void init_from(const std::string& path, recsys::Trainer& trainer, const data::Dataset& dataset,
+               const CommonOptions& common) {
+  recsys::LoadedModel from = recsys::load_model(path);
+  for (const std::string& warning : from.warnings) print_warning(common, warning);
+  const recsys::WarmStart start = recsys::warm_start(trainer.session().model(), dataset, from);
+  for (const std::string& warning : start.warnings) print_warning(common, warning);
+  std::string text = str_cat({"begins with ", format_count(start.parameters), " dense tensors and ",
+                              format_count(start.rows), " rows of tables of ", printable(from.checkpoint), "; ",
+                              format_count(start.new_rows), " rows are new\n"});
+  for (const std::string& left : start.left) text += "  not taken: " + left + "\n";
+  print_text(common, text);
+}
+
 /** A run in a folder, from the beginning or resumed. With `refit`, a finished one plans that. */
 RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, const data::Dataset& dataset,
-                    recsys::Resume resume, recsys::NewData new_data, const CommonOptions& common,
+                    const TrainFlags& flags, const CommonOptions& common,
                     std::optional<recsys::Refit>* refit = nullptr) {
-  recsys::Trainer trainer(config, dataset, out, resume, new_data);
+  recsys::Trainer trainer(config, dataset, out, flags.resume,
+                          flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
   const int64_t first_step = trainer.step();
   print_text(common, str_cat({"training ", printable(config.model_name), " on ", format_count(dataset.train.rows()),
@@ -261,6 +282,8 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
                               printable(out), first_step > 0 ? ", from step " + format_count(first_step) : "", "\n",
                               trainer.plan().validation, "\n"}));
 
+  if (!flags.init_from.empty() && !trainer.last_checkpoint() && stop_signal() == 0)
+    init_from(flags.init_from, trainer, dataset, common);
   Reporter reporter(common, first_step);
   const recsys::TrainEnd end = trainer.run(reporter);
   reporter.end();
@@ -342,21 +365,20 @@ int run_train(CommandLine& line) {
   std::optional<NumberedFolder> numbered;
   if (flags.out.empty()) numbered.emplace(config.model_name);
   const std::string out = numbered ? numbered->path() : flags.out;
-  const recsys::NewData new_data = flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse;
   if (profile) profile->start();
   RunOutcome outcome;
   if (!flags.refit) {
-    outcome = train_in(out, config, dataset, flags.resume, new_data, common);
+    outcome = train_in(out, config, dataset, flags, common);
   } else {
     TERCEL_CHECK(recsys::plan_run(config, dataset).config.data.validation != recsys::Validation::None, ConfigError,
                  "train: --refit needs validation rows, and there are none: the model is trained on all rows anyway");
     TERCEL_CHECK(resumes || !exists(out) || list_dir(out).empty(), ConfigError, "train: --out ", printable(out),
                  ": already exists; continue it with --resume auto, or choose another folder");
     std::optional<recsys::Refit> refit;
-    const RunOutcome selection = train_in(out + "-selection", config, dataset, flags.resume, new_data, common, &refit);
+    const RunOutcome selection = train_in(out + "-selection", config, dataset, flags, common, &refit);
     outcome = selection;
     if (refit) {
-      outcome = train_in(out, refit->config, refit->dataset, flags.resume, new_data, common);
+      outcome = train_in(out, refit->config, refit->dataset, flags, common);
       outcome.json["selection"] = selection.json;
     }
   }

@@ -1,0 +1,221 @@
+#include "tercel/recsys/warm_start.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/data/row_encoder.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/index/index_put.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/recsys/model_files.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+/** How a dataset's texts became keys; none if they are not known. */
+std::optional<data::RowEncoder> encoder_of(const data::Dataset& dataset) {
+  if (!dataset.conversion || !dataset.conversion->vocabulary) return std::nullopt;
+  return data::load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
+}
+
+std::optional<data::RowEncoder> encoder_of(const LoadedModel& model) {
+  if (model.data.vocabulary.empty()) return std::nullopt;
+  return encoder_of(data::Dataset(text_description(model.run)));
+}
+
+/** Slots of a table in order, with their places in the schema. */
+std::vector<size_t> slots_of(Model& model, size_t table) {
+  std::vector<size_t> slots;
+  for (const Lookup& lookup : model.embeddings().lookups()) {
+    if (lookup.table != table) continue;
+    size_t first = 0;
+    for (const data::SparseInput& input : model.sparse_inputs()) {
+      if (input.name == lookup.input)
+        for (int64_t s = 0; s < input.slot_num; ++s) slots.push_back(first + static_cast<size_t>(s));
+      first += static_cast<size_t>(input.slot_num);
+    }
+  }
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
+}
+
+/** Keys of the new model, and those of the old one that mean the same. */
+struct KeyPairs {
+  std::vector<int64_t> now, before;
+  int64_t without = 0;  // keys of the new model that the old one does not have
+
+  void add(int64_t new_key, int64_t old_key) {
+    now.push_back(new_key);
+    before.push_back(old_key);
+  }
+};
+
+class Copier {
+ public:
+  Copier(Model& model, const data::Dataset& dataset, LoadedModel& from)
+      : model_(model),
+        from_(from),
+        schema_(model.schema()),
+        old_schema_(from.model.schema()),
+        encoder_(encoder_of(dataset)),
+        old_encoder_(encoder_of(from)) {
+    if (const std::string moments = data::compare_moments(from.data, data::identity_of(dataset)); !moments.empty())
+      result_.warnings.push_back("dense values: " + moments);
+  }
+
+  WarmStart run() {
+    const NoGradGuard guard;
+    find_dense();
+    find_tables();
+    if (dense_.empty() && tables_.empty()) {
+      std::string why;
+      for (const std::string& text : result_.left) why += (why.empty() ? "" : "; ") + text;
+      throw_error<ConfigError>({printable(from_.run), ": no weight of this model fits: ", why});
+    }
+    for (auto& [now, before] : dense_) copy_(now, before);
+    for (TableCopy& copy : tables_) copy_rows(copy);
+    return std::move(result_);
+  }
+
+ private:
+  struct TableCopy {
+    EmbeddingTable* now;
+    EmbeddingTable* before;
+    KeyPairs keys;
+  };
+
+  void find_dense() {
+    CheckpointFile now = dense_file(model_), before = dense_file(from_.model);
+    for (io::NamedTensor& tensor : now.tensors) {
+      const auto same = std::find_if(before.tensors.begin(), before.tensors.end(),
+                                     [&](const io::NamedTensor& other) { return other.name == tensor.name; });
+      if (same == before.tensors.end()) {
+        result_.left.push_back(str_cat({printable(tensor.name), ": new"}));
+      } else if (same->tensor.sizes() != tensor.tensor.sizes()) {
+        result_.left.push_back(
+            str_cat({printable(tensor.name), ": has sizes ", tensor.tensor.sizes(), ", not ", same->tensor.sizes()}));
+      } else {
+        dense_.emplace_back(tensor.tensor, same->tensor);
+        ++result_.parameters;
+      }
+    }
+  }
+
+  void find_tables() {
+    const auto& tables = model_.embeddings().tables();
+    const auto& old_tables = from_.model.embeddings().tables();
+    for (size_t t = 0; t < tables.size(); ++t) {
+      const auto leave = [&](const std::string& why) {
+        result_.left.push_back(str_cat({"table ", printable(tables[t]->name()), ": ", why}));
+      };
+      const auto same = std::find_if(old_tables.begin(), old_tables.end(),
+                                     [&](const auto& other) { return other->name() == tables[t]->name(); });
+      if (same == old_tables.end()) {
+        leave("new");
+        continue;
+      }
+      if ((*same)->dim() != tables[t]->dim()) {
+        leave(str_cat({"has vectors of ", tables[t]->dim(), " numbers, not ", (*same)->dim()}));
+        continue;
+      }
+      TableCopy copy{tables[t].get(), same->get(), {}};
+      const std::vector<size_t> old_slots = slots_of(from_.model, static_cast<size_t>(same - old_tables.begin()));
+      for (const size_t slot : slots_of(model_, t)) pair_slot(slot, old_slots, copy.keys);
+      if (copy.keys.now.empty()) {
+        leave("has no key of the model");
+        continue;
+      }
+      result_.rows += static_cast<int64_t>(copy.keys.now.size());
+      result_.new_rows += copy.keys.without;
+      tables_.push_back(std::move(copy));
+    }
+  }
+
+  /** Finds the keys of a slot in the slot of the same name, among those of the old table. */
+  void pair_slot(size_t slot, const std::vector<size_t>& old_slots, KeyPairs& out) const {
+    const data::Slot& now = schema_.slots[slot];
+    const auto same = std::find_if(old_slots.begin(), old_slots.end(), [&](size_t other) {
+      // Files of other tools have no names.
+      return now.name.empty() ? other == slot : old_schema_.slots[other].name == now.name;
+    });
+    if (same == old_slots.end()) {
+      out.without += now.size;
+      return;
+    }
+    const data::Slot& before = old_schema_.slots[*same];
+    const auto field = static_cast<int64_t>(slot), old_field = static_cast<int64_t>(*same);
+    const auto by_key = [&](int64_t count) {
+      for (int64_t k = 0; k < count; ++k) out.add(now.first_key + k, before.first_key + k);
+      out.without += now.size - count;
+    };
+    if (!encoder_ && !old_encoder_) return by_key(std::min(now.size, before.size));
+    if (!encoder_ || !old_encoder_) {
+      out.without += now.size;
+      return;
+    }
+    const data::Vocabulary &vocabulary = encoder_->vocabulary(), &old_vocabulary = old_encoder_->vocabulary();
+    const bool hashes = encoder_->size(field) != vocabulary.size(field),
+               old_hashes = old_encoder_->size(old_field) != old_vocabulary.size(old_field);
+    if (hashes || old_hashes) {
+      if (hashes && old_hashes && now.size == before.size)
+        by_key(now.size);
+      else
+        out.without += now.size;
+      return;
+    }
+    out.add(now.first_key, before.first_key);  // of what is rare, unseen or missing
+    int64_t id = 0;
+    for (const std::string_view category : vocabulary.categories(field)) {
+      ++id;
+      if (const int64_t old_id = old_vocabulary.find(old_field, category); old_id > 0)
+        out.add(now.first_key + id, before.first_key + old_id);
+      else
+        ++out.without;
+    }
+  }
+
+  static Tensor tensor_of(const std::vector<int64_t>& values) {
+    Tensor tensor = empty({static_cast<int64_t>(values.size())}, kInt64);
+    std::copy(values.begin(), values.end(), tensor.data<int64_t>());
+    return tensor;
+  }
+
+  void copy_rows(TableCopy& copy) const {
+    // In parts, so that large tables need no second copy.
+    constexpr int64_t kPart = int64_t{1} << 18;
+    const Tensor keys = tensor_of(copy.keys.now), old_keys = tensor_of(copy.keys.before);
+    Tensor weight = copy.now->weight().detach();
+    for (int64_t begin = 0; begin < keys.numel(); begin += kPart) {
+      const int64_t count = std::min(kPart, keys.numel() - begin);
+      const Tensor rows = copy.now->find_rows(keys.narrow(0, begin, count), NewKeys::Insert),
+                   old_rows = copy.before->find_rows(old_keys.narrow(0, begin, count), NewKeys::Refuse);
+      index_copy_(weight, 0, to(rows, kInt64),
+                  to(index_select(copy.before->weight().detach(), 0, to(old_rows, kInt64)), weight.dtype()));
+    }
+  }
+
+  Model& model_;
+  LoadedModel& from_;
+  const data::Schema &schema_, &old_schema_;
+  std::optional<data::RowEncoder> encoder_, old_encoder_;
+  std::vector<std::pair<Tensor, Tensor>> dense_;
+  std::vector<TableCopy> tables_;
+  WarmStart result_;
+};
+
+}  // namespace
+
+WarmStart warm_start(Model& model, const data::Dataset& dataset, LoadedModel& from) {
+  TERCEL_CHECK(model.parameters().weights().defined(), RuntimeError, "warm start: the model is not initialised");
+  return Copier(model, dataset, from).run();
+}
+
+}  // namespace tercel::recsys
