@@ -32,7 +32,8 @@ using optim::Rule;
 
 constexpr int64_t kBatch = 2048, kSlots = 26, kSlotRows = 100'000, kDim = 16;
 constexpr int64_t kLookups = kBatch * kSlots, kRows = kSlots * kSlotRows, kArena = 1 << 24;
-constexpr Rule kRules[] = {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl};
+constexpr Rule kRules[] = {Rule::Sgd,     Rule::MomentumSgd,    Rule::Nesterov, Rule::Adam, Rule::AdamW,
+                           Rule::AdaGrad, Rule::RowWiseAdaGrad, Rule::RmsProp,  Rule::Ftrl};
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -72,10 +73,11 @@ void measure_rows(Rule rule, int rounds) {
   OptimizerOptions options;
   options.type = rule;
   const Tensor table = zeros({kRows, kDim});
-  Optimizer optimizer(options, table);
+  Optimizer optimizer(options, table, optim::ParameterKind::Table);
   UniqueRows unique;
   std::vector<Tensor> arrays = {zeros({kRows, kDim})};
-  for (size_t k = 0; k < optimizer.states().size(); ++k) arrays.push_back(zeros({kRows, kDim}));
+  for (size_t k = 0; k < optimizer.states().size(); ++k)
+    if (optimizer.states()[k].size(1) == kDim) arrays.push_back(zeros({kRows, kDim}));
 
   double whole = 1e30, reduce = 1e30, limit = 1e30;
   int64_t n = 0;
@@ -93,7 +95,7 @@ void measure_rows(Rule rule, int rounds) {
   }
   const double count = static_cast<double>(n);
   std::printf(
-      "%-12s %6lld rows  step %6.1f ns/row  (unique %5.1f)   random change of %zu arrays %5.1f ns/row  %5.1f %%\n",
+      "%-14s %6lld rows  step %6.1f ns/row  (unique %5.1f)   random change of %zu arrays %5.1f ns/row  %5.1f %%\n",
       std::string(to_string(rule)).c_str(), static_cast<long long>(n), whole / count * 1e9, reduce / count * 1e9,
       arrays.size(), limit / count * 1e9, 100 * limit / whole);
   std::fflush(stdout);
@@ -108,7 +110,7 @@ void measure_dense(Rule rule, int rounds, double stream) {
   for (int r = 1; r <= rounds; ++r) take_least(time, [&] { optimizer.update_dense(gradient, 0.01, r); });
   // Weight and states are read and written, the gradient is read.
   const double bytes = static_cast<double>(kArena * 4) * (3 + 2 * static_cast<double>(optimizer.states().size()));
-  std::printf("%-12s dense  %6.3f ns/element  %6.1f GB/s  %5.1f %% of a stream from memory\n",
+  std::printf("%-14s dense  %6.3f ns/element  %6.1f GB/s  %5.1f %% of a stream from memory\n",
               std::string(to_string(rule)).c_str(), time / kArena * 1e9, bytes / time * 1e-9,
               100 * bytes / time / stream);
   std::fflush(stdout);

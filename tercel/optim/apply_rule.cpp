@@ -12,6 +12,7 @@
 #include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/optim/rules_kernels.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel::optim {
 
@@ -134,14 +135,6 @@ bool apply_rows(RuleUpdate& u, const Operands& operands, const Tensor& rows) {
   });
 }
 
-/** Rows ascend, so checking the first and the last is enough. */
-void check_ascending_rows(const char* name, const Tensor& rows, const Tensor& weight) {
-  if (rows.numel() == 0) return;
-  const int64_t first = rows.data<int64_t>()[0], last = rows.data<int64_t>()[rows.numel() - 1];
-  TERCEL_CHECK(first >= 0 && last < weight.size(0), IndexError, name, ": row ", first < 0 ? first : last,
-               " is out of range for ", describe(weight));
-}
-
 }  // namespace
 
 int64_t row_stride(const Tensor& t) {
@@ -149,6 +142,14 @@ int64_t row_stride(const Tensor& t) {
   if (t.is_contiguous()) return t.numel() / t.size(0);
   const bool rows = t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && (t.stride(0) >= t.size(1));
   return rows ? t.stride(0) : -1;
+}
+
+// Rows ascend, so checking the first and the last is enough.
+void check_ascending_rows(const char* name, const Tensor& rows, const Tensor& weight) {
+  if (rows.numel() == 0) return;
+  const int64_t first = rows.data<int64_t>()[0], last = rows.data<int64_t>()[rows.numel() - 1];
+  TERCEL_CHECK(first >= 0 && last < weight.size(0), IndexError, name, ": row ", first < 0 ? first : last,
+               " is out of range for ", describe(weight));
 }
 
 void check_row_range(const char* name, const Tensor& rows, const Tensor& weight) {
@@ -198,6 +199,67 @@ void check_rule_operands(const char* name, RuleId rule, const Tensor& weight, Sp
     check_written(state);
     check_apart(name, state, weight);
   }
+}
+
+bool apply_rule_between(const char* name, RuleId rule, const Step<double>& step, const Step<double>& rest,
+                        const Tensor& weight, Span<Tensor> states, const Gradient& gradient, const Tensor& zero_row,
+                        int64_t begin, int64_t end) {
+  const int64_t count = gradient.rows.defined() ? gradient.rows.numel() : 0;
+  const auto* const rows = count == 0 ? nullptr : gradient.rows.data<int64_t>();
+  TERCEL_CHECK(0 <= begin && end <= weight.size(0) && (count == 0 || (begin <= rows[0] && rows[count - 1] < end)),
+               IndexError, name, ": rows [", begin, ", ", end, ") of ", describe(weight), " and of the gradient");
+  if (begin >= end || weight.numel() == 0) return true;
+  RuleUpdate u{};
+  u.rule = rule;
+  u.dim = weight.numel() / weight.size(0);
+  const auto whole = [](const Tensor& t) { return RuleOperand{t.data_ptr(), row_stride(t), t.dtype()}; };
+  u.weight = whole(weight);
+  for (size_t k = 0; k < states.size(); ++k) u.state[k] = whole(states[k]);
+  const RuleOperand values = count == 0 ? RuleOperand{} : whole(gradient.values);
+  const RuleOperand zeros{zero_row.data_ptr(), 0, zero_row.dtype()};
+  const auto kernel = update_by_rule_kernels[weight.device()];
+  const auto consecutive = [&u, states](int64_t row) {  // rows from this one on
+    RuleUpdate part = u;
+    part.weight.data = u.weight.row(row);
+    for (size_t k = 0; k < states.size(); ++k) part.state[k].data = u.state[k].row(row);
+    return part;
+  };
+  std::atomic<bool> finite = true;
+  // Parts whose rows stay in the cache from their step with a gradient to that of the rows between them.
+  const int64_t grain = std::max<int64_t>(1, (1 << 13) / u.dim);
+  const int64_t parts = ceil_div(end - begin, grain);
+  launch(weight.device(), 0, parts, 4, [&](int64_t first_part, int64_t last_part) {
+    for (int64_t p = first_part; p < last_part; ++p) {
+      const int64_t from = begin + p * grain, to = std::min(from + grain, end);
+      const auto* const first = std::lower_bound(rows, rows + count, from);
+      const auto* const last = std::lower_bound(first, rows + count, to);
+      bool good = true;
+      const auto run_rest = [&](int64_t row, int64_t next) {
+        if (row == next) return;
+        RuleUpdate part = consecutive(row);
+        part.gradient = zeros;
+        part.n = next - row;
+        part.step = rest;
+        good &= kernel(part);
+      };
+      if (first != last) {
+        RuleUpdate part = u;
+        part.rows = first;
+        part.n = last - first;
+        part.gradient = values;
+        part.gradient.data = values.row(first - rows);
+        part.step = step;
+        good &= kernel(part);
+      }
+      int64_t next = from;
+      for (const auto* row = first; row != last; next = *row++ + 1) run_rest(next, *row);
+      run_rest(next, to);
+      if (!good) finite = false;
+    }
+  });
+  weight.impl().bump_version();
+  for (const Tensor& state : states) state.impl().bump_version();
+  return finite;
 }
 
 bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const Tensor& weight, Span<Tensor> states,

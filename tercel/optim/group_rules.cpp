@@ -45,7 +45,7 @@ RuleId rule_id(GroupRule rule, const GroupOptions& o) {
 /** The numbers of a step; rules.h says how HugeCTR's and PyTorch's differ. */
 Step<double> numbers_of(GroupRule rule, const GroupOptions& o, double step, bool first) {
   Step<double> h;
-  h.sign = o.maximize ? -1 : 1;
+  h.scale = o.maximize ? -1 : 1;
   if (rule == GroupRule::AdamW)
     h.shrink = 1 - o.lr * o.weight_decay;
   else if (rule != GroupRule::Ftrl)

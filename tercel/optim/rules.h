@@ -8,15 +8,19 @@
 //
 //   Adam      HugeCTR adds epsilon to sqrt(v), PyTorch to sqrt(v / (1 - beta2^t)): the latter is the same with
 //             epsilon sqrt(1 - beta2^t), once the rate has both corrections in it
-//   Momentum  HugeCTR's state is -rate times PyTorch's: rest1 is -rate and rate -1, where PyTorch's step has
+//   Momentum, Nesterov
+//             HugeCTR's state is -rate times PyTorch's: rest1 is -rate and rate -1, where PyTorch's step has
 //             1 - dampening and lr
 //   AdaGrad   PyTorch divides the rate by 1 + (t - 1) lr_decay
 //
-// AdamW is Adam with `shrink`, L2 regularisation any rule with `decay`, and maximisation one with `sign` -1; see
-// prepare(). Subnormal numbers count as 0.
+// AdamW is Adam with `shrink`, L1 and L2 regularisation any rule with `l1` and `decay`, clipping one with `limit` and
+// `scale`, and maximisation one with `scale` -1; see prepare(). Subnormal numbers count as 0. Two rules are elsewhere,
+// because they need more than an element: row-wise AdaGrad (row_wise.h), and Adam's steps on rows without a gradient
+// (lazy_adam.h).
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "tercel/util/macros.h"
 
@@ -35,16 +39,26 @@ struct Step {
   V beta = V(0);
   V lambda1 = V(0);
   V lambda2 = V(0);
-  V sign = V(1);    ///< factor of the gradient: -1 for maximisation
+  V limit = V(std::numeric_limits<float>::infinity());  ///< largest magnitude of the gradient; more is cut off
+  V scale = V(1);   ///< factor of the gradient after that: of clipping by the norm, or -1 for maximisation
   V decay = V(0);   ///< L2 regularisation: factor of the weight that is added to the gradient
+  V l1 = V(0);      ///< L1 regularisation: added to the gradient with the weight's sign, unless the weight is 0
   V shrink = V(1);  ///< AdamW: factor of the weight
 };
 
-/** Applied before any rule if sign, decay or shrink differ from 1, 0 and 1. */
+/** Whether a step begins with prepare(). */
+inline bool is_prepared(const Step<double>& h) {
+  return h.limit < std::numeric_limits<double>::infinity() || h.scale != 1 || h.decay != 0 || h.l1 != 0 ||
+         h.shrink != 1;
+}
+
+/** Applied before any rule if one of its numbers differs from its default. */
 template <class V>
 inline TERCEL_HD void prepare(V& w, V& g, const Step<V>& h) {
-  g = h.sign * g;
+  g = where(g > h.limit, h.limit, where(g < -h.limit, -h.limit, g));  // NaN is kept
+  g = h.scale * g;
   g = where(h.decay == V(0), g, g + h.decay * w);  // 0 * w is NaN where the weight is infinite
+  g = g + where(w == V(0), V(0), copysign(h.l1, w));
   w = h.shrink * w;
 }
 
@@ -69,14 +83,15 @@ struct MomentumRule {
   }
 };
 
-/** m = beta1 m + rest1 g; w -= rate (g + beta1 m) */
+/** m = beta1 m + rest1 g; w -= rate (rest1 g + beta1 m) */
 struct NesterovRule {
   static constexpr int kStates = 1;
   static constexpr int kHidden = 0;
   template <class V>
   static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
-    state[0] = h.beta1 * state[0] + h.rest1 * g;
-    w = w - h.rate * (g + h.beta1 * state[0]);
+    const V part = h.rest1 * g;
+    state[0] = h.beta1 * state[0] + part;
+    w = w - h.rate * (part + h.beta1 * state[0]);
   }
 };
 

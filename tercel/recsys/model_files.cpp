@@ -33,9 +33,11 @@ std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer&
   for (size_t t = 0; t < embeddings.tables().size(); ++t) {
     const EmbeddingTable& table = *embeddings.tables()[t];
     CheckpointFile& file = files.emplace_back(CheckpointFile{table_file(t), {{table.name(), table.weight()}}});
-    const auto names = optim::Optimizer::state_names(embeddings.optimizer(t).type);
+    const auto names = optim::Optimizer::state_names(embeddings.optimizer(t));
     for (size_t i = 0; i < names.size(); ++i)
       file.tensors.push_back({table.name() + "/" + names[i], table.store().states()[i]});
+    if (const Tensor history = embeddings.history(t); history.defined())
+      file.tensors.push_back({table.name() + "/history", history});
   }
   return files;
 }

@@ -38,7 +38,7 @@ Step<double> some_step() {
           .beta = 0.5,
           .lambda1 = 0.3,
           .lambda2 = 0.1,
-          .sign = -1,
+          .scale = -1,
           .decay = 0.01,
           .shrink = 0.99};
 }

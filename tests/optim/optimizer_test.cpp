@@ -26,7 +26,8 @@ using test::make;
 using test::random;
 using test::values_of;
 
-constexpr Rule kRules[] = {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl};
+constexpr Rule kRules[] = {Rule::Sgd,     Rule::MomentumSgd,    Rule::Nesterov, Rule::Adam, Rule::AdamW,
+                           Rule::AdaGrad, Rule::RowWiseAdaGrad, Rule::RmsProp,  Rule::Ftrl};
 
 /** Options with every number nonzero. */
 OptimizerOptions options_of(Rule rule) {
@@ -37,6 +38,8 @@ OptimizerOptions options_of(Rule rule) {
   options.epsilon = 1e-6;
   options.initial_accu_value = 0.02;
   options.momentum_factor = 0.85;
+  options.alpha = 0.95;
+  options.weight_decay = 0.3;
   options.beta = 0.5;
   options.lambda1 = 0.3;
   options.lambda2 = 0.1;
@@ -279,7 +282,8 @@ TEST_F(Optimizers, ARateOfZeroMakesNoNan) {
 
 // Gaps of an arena and weights of dead units have zero gradients: they must not change.
 TEST_F(Optimizers, NoGradientNoChange) {
-  for (const Rule rule : {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad}) {
+  for (const Rule rule : kRules) {
+    if (rule == Rule::AdamW || rule == Rule::Ftrl) continue;  // which change weights without a gradient
     OptimizerOptions options;
     options.type = rule;
     const Tensor weight = random({40}, kFloat32, -1, 1, 1);
@@ -294,7 +298,7 @@ TEST_F(Optimizers, NoGradientNoChange) {
 // Subnormal moments would remain and slow down every later step.
 TEST_F(Optimizers, MomentsOfDeadUnitsEndAtZero) {
   for (const CpuIsa isa : isas())
-    for (const Rule rule : {Rule::MomentumSgd, Rule::Adam}) {
+    for (const Rule rule : {Rule::MomentumSgd, Rule::Nesterov, Rule::Adam, Rule::AdamW}) {
       set_cpu_isa(isa);
       OptimizerOptions options;
       options.type = rule;
@@ -340,7 +344,7 @@ TEST_F(Optimizers, WhatIsStoredIsFiniteOrIsNot) {
           }
   // An overflowing square is in the state only; the weight does not show it.
   for (const CpuIsa isa : isas())
-    for (const Rule rule : {Rule::Adam, Rule::AdaGrad}) {
+    for (const Rule rule : {Rule::Adam, Rule::AdaGrad, Rule::RmsProp}) {
       set_cpu_isa(isa);
       const Tensor weight = random({kDim}, kFloat32, -1, 1, 1);
       Optimizer dense(options_of(rule), weight);
@@ -381,7 +385,8 @@ TEST_F(Optimizers, ChangesAreCountedAsChanges) {
 
 TEST_F(Optimizers, StatesHaveNamesAndStarts) {
   const Tensor weight = random({2, 3}, kFloat64, -1, 1, 1);
-  const std::vector<std::vector<std::string>> names = {{}, {"momentum"}, {"m", "v"}, {"accumulator"}, {"n", "z"}};
+  const std::vector<std::vector<std::string>> names = {
+      {}, {"momentum"}, {"momentum"}, {"m", "v"}, {"m", "v"}, {"accumulator"}, {"accumulator"}, {"square"}, {"n", "z"}};
   for (size_t r = 0; r < std::size(kRules); ++r) {
     const Optimizer optimizer(options_of(kRules[r]), weight);
     const Span<const char*> found = Optimizer::state_names(kRules[r]);
@@ -391,7 +396,7 @@ TEST_F(Optimizers, StatesHaveNamesAndStarts) {
       EXPECT_EQ(state.sizes(), weight.sizes());
       EXPECT_EQ(state.dtype(), kFloat64);
       EXPECT_FALSE(state.requires_grad());
-      for (const double v : values_of(state)) EXPECT_EQ(v, kRules[r] == Rule::AdaGrad ? 0.02 : 0);
+      for (const double v : values_of(state)) EXPECT_EQ(v, names[r][0] == "accumulator" ? 0.02 : 0);
     }
   }
 }
@@ -484,6 +489,7 @@ TEST_F(Optimizers, ParameterErrors) {
 TEST_F(Optimizers, StatesOfTheCallerMayBeSideBySideWithTheWeight) {
   constexpr int64_t kRows = 9, kDim = 5;
   for (const Rule rule : kRules) {
+    if (rule == Rule::RowWiseAdaGrad) continue;  // whose state is a number for a row
     const OptimizerOptions options = options_of(rule);
     const auto states = static_cast<int64_t>(Optimizer::state_names(rule).size());
     const Tensor block = full({kRows, kDim * (1 + states)}, Optimizer::initial_state(options));
@@ -516,23 +522,6 @@ TEST_F(Optimizers, StatesOfTheCallerMustFit) {
   TERCEL_EXPECT_THROW(Optimizer(options, weight, {m, Tensor()}), RuntimeError, "Adam's 'v'");
   TERCEL_EXPECT_THROW(Optimizer(options, placed(weight, test::Placement::Transposed), {m, m}), RuntimeError,
                       "optimizer: the rows of the parameter [3, 2] float32");
-}
-
-TEST_F(Optimizers, UpdateTypesThatAreLocalInAnotherNameAreAccepted) {
-  const auto with = [](Rule rule, UpdateType type) {
-    OptimizerOptions options;
-    options.type = rule;
-    options.update_type = type;
-    return options;
-  };
-  check_update_type(with(Rule::Sgd, UpdateType::Global), "emb");
-  check_update_type(with(Rule::AdaGrad, UpdateType::LazyGlobal), "emb");
-  TERCEL_EXPECT_THROW(check_update_type(with(Rule::Adam, UpdateType::Global), "emb"), ConfigError,
-                      "emb: update_type Global is not available for Adam; Local changes the rows that a batch names");
-  Optimizer optimizer(with(Rule::Ftrl, UpdateType::Global), random({2, 2}, kFloat32, 0, 1, 1));
-  optimizer.update_dense(random({2, 2}, kFloat32, 0, 1, 1), 0.1, 1);  // a dense step includes every row
-  TERCEL_EXPECT_THROW(optimizer.update_rows({random({1, 2}, kFloat32, 0, 1, 1), make({1}, kInt64, {0})}, 0.1, 2),
-                      ConfigError, "optimizer: update_type Global is not available for Ftrl");
 }
 
 }  // namespace

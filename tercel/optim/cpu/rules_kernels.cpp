@@ -9,12 +9,10 @@
 // kernels are bound by memory, so this costs nothing, while a later check would read everything again.
 #include "tercel/optim/rules.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 
 #include "tercel/ops/common/cpu/tile_io.h"
-#include "tercel/ops/common/cpu/vec.h"
+#include "tercel/optim/cpu/step_support.h"
 #include "tercel/optim/rules_kernels.h"
 
 namespace tercel::TERCEL_ISA {
@@ -23,46 +21,12 @@ namespace {
 
 using namespace tercel::optim;  // NOLINT(google-build-using-namespace): the rules are written for it
 
-template <class T>
-Step<Vec<T>> step_of(const Step<double>& s) {
-  const auto all = [](double x) { return Vec<T>(static_cast<T>(x)); };
-  return {all(s.rate), all(s.beta1),   all(s.rest1),   all(s.beta2), all(s.rest2), all(s.epsilon), all(s.inverse_rate),
-          all(s.beta), all(s.lambda1), all(s.lambda2), all(s.sign),  all(s.decay), all(s.shrink)};
-}
-
-/**
- * Treats subnormal numbers as 0 while it exists. The moments of a unit without gradients decay to such numbers and
- * would stay there, which makes a step slower by a factor of 2 on some processors and of 20 on others.
- */
-class FlushDenormals {
- public:
-  FlushDenormals() : before_(_mm_getcsr()) {
-    _mm_setcsr(before_ | kFlushResults | kFlushInputs);
-    asm volatile("" ::: "memory");  // nothing is loaded before, and nothing stored after
-  }
-  ~FlushDenormals() {
-    asm volatile("" ::: "memory");
-    _mm_setcsr(before_);
-  }
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
-
- private:
-  static constexpr unsigned kFlushResults = 0x8000, kFlushInputs = 0x0040;
-  unsigned before_;
-};
-
 /** Adds zero to the sum, or NaN if a value is not finite. */
 template <class Rule, class V>
 inline void mark(V& sum, V weight, const V* state) {
   V zero = weight * V(0);
   for (int k = 0; k < Rule::kHidden; ++k) zero = zero + state[k] * V(0);
   sum = sum + zero;  // the only addition that depends on the previous vector
-}
-
-template <class V>
-bool all_zero(V sum) {
-  return !any(sum != V(0));
 }
 
 /** Applies the rule to one vector; kPrepared: after prepare(). */
@@ -93,20 +57,6 @@ inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n
     store_partial(weight + i, w, n - i);
     for (int k = 0; k < Rule::kStates; ++k) store_partial(state[k] + i, s[k], n - i);
   }
-}
-
-/** Number of rows to prefetch ahead: rows are scattered in the table, and a miss costs as much as 16 of them. */
-constexpr int64_t kAhead = 16;
-/** Bytes of a row to prefetch; the hardware prefetches the rest of longer rows. */
-constexpr int64_t kAheadBytes = 512;
-
-/** Prefetches the lines of n elements that will be written. */
-template <class T>
-inline void prefetch_row(const T* p, int64_t n) {
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T)), kMost = kAheadBytes / static_cast<int64_t>(sizeof(T));
-  const int64_t end = n < kMost ? n : kMost;
-  for (int64_t j = 0; j < end; j += kLine) __builtin_prefetch(p + j, 1);
-  __builtin_prefetch(p + end - 1, 1);  // a row that begins within a line needs one more
 }
 
 /** The kernel if all operands have type T. */
@@ -209,8 +159,7 @@ bool update_by_rule(const RuleUpdate& u) {
   const FlushDenormals scope;
   const RuleKernels& kernels = kernels_of(Rules{}, u.rule);
   const bool is_double = u.weight.dtype == ScalarType::Float64;
-  const bool prepared = u.step.sign != 1 || u.step.decay != 0 || u.step.shrink != 1;
-  RuleUpdateFn* const run = kernels.run[is_double][prepared];
+  RuleUpdateFn* const run = kernels.run[is_double][is_prepared(u.step)];
   const ScalarType type = is_double ? ScalarType::Float64 : ScalarType::Float32;
   bool same = u.weight.dtype == type && u.gradient.dtype == type;
   for (int k = 0; k < kernels.states; ++k) same &= u.state[k].dtype == type;

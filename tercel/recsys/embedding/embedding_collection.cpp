@@ -32,8 +32,8 @@ size_t EmbeddingCollection::add_lookup(Lookup lookup) {
 bool EmbeddingCollection::allocate(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on) {
   optimizers_.clear();
   for (size_t t = 0; t < tables_.size(); ++t) {
-    const RowStates states{optim::Optimizer::state_names(options_[t].type),
-                           optim::Optimizer::initial_state(options_[t])};
+    const RowStates states{optim::Optimizer::state_names(options_[t]), optim::Optimizer::initial_state(options_[t]),
+                           optim::Optimizer::row_states(options_[t])};
     if (!go_on() || !tables_[t]->allocate(seed, states, place, go_on)) return false;
     const RowStore& rows = tables_[t]->store();
     optimizers_.emplace_back(options_[t], rows.weight(), rows.states());
@@ -65,35 +65,52 @@ Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Spa
   }
 }
 
+/** Undefined if the table has none in this step. */
+Gradient EmbeddingCollection::row_gradient(size_t table) const {
+  Gradient gradient = gradient_of(tables_[table]->weight());
+  TERCEL_CHECK(!gradient.defined() || gradient.is_rows(), RuntimeError, "embedding table '", tables_[table]->name(),
+               "': expected a gradient of rows, as lookups have, but got a dense one");
+  return gradient;
+}
+
+/** Those of the group, sorted once in a step: gradients of all its tables have the rows of find_rows() as rows. */
+UniqueRows& EmbeddingCollection::unique_rows(size_t table, const Gradient& gradient) {
+  if (readers_[table].count != 1) return unique_rows_;
+  UniqueRows& shared = groups_[readers_[table].group].unique_rows;
+  shared.share(gradient.rows);
+  return shared;
+}
+
+void EmbeddingCollection::add_to(optim::GradientNorm& norm) {
+  for (size_t t = 0; t < tables_.size(); ++t)
+    if (const Gradient gradient = row_gradient(t); gradient.defined())
+      norm.add_rows(gradient, unique_rows(t, gradient));
+}
+
+void EmbeddingCollection::set_clip(const optim::GradientClip& clip) {
+  for (optim::Optimizer& optimizer : optimizers_) optimizer.set_clip(clip);
+}
+
+Tensor EmbeddingCollection::history(size_t table) const {
+  return table < optimizers_.size() ? optimizers_[table].history() : Tensor();
+}
+
 void EmbeddingCollection::update(double learning_rate, int64_t step) {
   TERCEL_CHECK(optimizers_.size() == tables_.size(), RuntimeError,
                "embedding tables without optimizer states cannot be trained");
   // After an error too: the next step must not see this one's gradients.
   struct Cleared {
     EmbeddingCollection& collection;
-    ~Cleared() {
-      for (Group& group : collection.groups_) group.unique_rows.release();
-      collection.clear_gradients();
-    }
+    ~Cleared() { collection.clear_gradients(); }
   };
   const Cleared cleared{*this};
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const Gradient gradient = gradient_of(tables_[t]->weight());
-    if (!gradient.defined()) continue;
-    TERCEL_CHECK(gradient.is_rows(), RuntimeError, "embedding table '", tables_[t]->name(),
-                 "': expected a gradient of rows, as lookups have, but got a dense one");
-    if (readers_[t].count == 1) {
-      // The gradients of all tables of a group have the rows of find_rows() as their rows.
-      UniqueRows& unique_rows = groups_[readers_[t].group].unique_rows;
-      unique_rows.share(gradient.rows);
-      optimizers_[t].update_rows(gradient, learning_rate, step, unique_rows);
-    } else {
-      optimizers_[t].update_rows(gradient, learning_rate, step);
-    }
-  }
+  for (size_t t = 0; t < tables_.size(); ++t)
+    if (const Gradient gradient = row_gradient(t); gradient.defined())
+      optimizers_[t].update_rows(gradient, learning_rate, step, unique_rows(t, gradient));
 }
 
-void EmbeddingCollection::clear_gradients() const {
+void EmbeddingCollection::clear_gradients() {
+  for (Group& group : groups_) group.unique_rows.release();
   for (const auto& table : tables_) clear_gradient(table->weight());
 }
 

@@ -58,7 +58,13 @@ class TERCEL_API EmbeddingCollection {
 
   /** One step of every table that has a gradient, which is cleared; RuntimeError for tables without states. */
   void update(double learning_rate, int64_t step);
-  void clear_gradients() const;
+  /** Adds the gradients of all tables to a norm; they stay. */
+  void add_to(optim::GradientNorm& norm);
+  /** What happens to the gradients of all further steps. */
+  void set_clip(const optim::GradientClip& clip);
+  /** Optimizer::history() of a table; undefined before allocate(), too. */
+  Tensor history(size_t table) const;
+  void clear_gradients();
   /** Whether all values stored by the steps so far were finite. */
   bool is_finite() const;
   /** Forgets what was stored so far; call it when other values have been loaded. */
@@ -77,6 +83,9 @@ class TERCEL_API EmbeddingCollection {
     size_t count = 0, group = 0;
   };
 
+  Gradient row_gradient(size_t table) const;
+  UniqueRows& unique_rows(size_t table, const Gradient& gradient);
+
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
   std::vector<optim::OptimizerOptions> options_;
   std::vector<optim::Optimizer> optimizers_;  // none before allocate()
@@ -84,6 +93,7 @@ class TERCEL_API EmbeddingCollection {
   std::vector<size_t> group_of_;  // of each lookup
   std::vector<Group> groups_;
   std::vector<Readers> readers_;  // of each table
+  UniqueRows unique_rows_;        // of tables with several lookups
 };
 
 }  // namespace tercel::recsys

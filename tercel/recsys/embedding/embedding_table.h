@@ -1,6 +1,7 @@
 // Embedding tables: vectors of keys.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,7 @@ enum class NewKeys : uint8_t {
 struct RowStates {
   Span<const char*> names = {};
   double initial = 0;
+  size_t per_row = 0;  ///< how many of them, the last ones, are one number for a row and not one for each element
 };
 
 /**

@@ -4,13 +4,13 @@
 
 namespace tercel::recsys {
 
-RowStore::RowStore(int64_t rows, int64_t dim, const TensorOptions& place, Span<const char*> state_names)
+RowStore::RowStore(int64_t rows, int64_t dim, const TensorOptions& place, Span<const char*> state_names, size_t per_row)
     : weight_(empty({rows, dim}, place)) {
-  for (const char* name : state_names) {
+  for (size_t k = 0; k < state_names.size(); ++k) {
     try {
-      states_.push_back(empty({rows, dim}, place));
+      states_.push_back(empty({rows, k + per_row < state_names.size() ? dim : 1}, place));
     } catch (const OutOfMemoryError& e) {
-      throw_error<OutOfMemoryError>({"the optimizer's '", name, "': ", e.what()});
+      throw_error<OutOfMemoryError>({"the optimizer's '", state_names[k], "': ", e.what()});
     }
   }
 }

@@ -1,6 +1,7 @@
 // The memory of an embedding table: the weight of each row and the states of its optimizer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -11,22 +12,25 @@
 namespace tercel::recsys {
 
 /**
- * A weight [rows, dim] and states of the same sizes and dtype, an array each: lookups read nothing but weights
- * (docs/design/training.md has the figures). Update rules take them by pointer and stride, so that nothing outside
- * depends on this layout.
+ * A weight [rows, dim] and states of the same dtype and sizes, or [rows, 1], an array each: lookups read nothing but
+ * weights (docs/design/training.md has the figures). Update rules take them by pointer and stride, so that nothing
+ * outside depends on this layout.
  */
 class TERCEL_API RowStore {
  public:
   /** No rows: weight() is undefined. */
   RowStore() = default;
-  /** Allocates rows, which are not filled; OutOfMemoryError names the state that does not fit. */
-  RowStore(int64_t rows, int64_t dim, const TensorOptions& place, Span<const char*> state_names);
+  /**
+   * Allocates rows, which are not filled, with these states, of which the last `per_row` have one number for a row;
+   * OutOfMemoryError names the state that does not fit.
+   */
+  RowStore(int64_t rows, int64_t dim, const TensorOptions& place, Span<const char*> state_names, size_t per_row = 0);
   /** Stands on an existing weight, contiguous [rows, dim], without states; it may be a mapped file. */
   explicit RowStore(Tensor weight) : weight_(std::move(weight)) {}
 
   /** [rows, dim]. */
   const Tensor& weight() const { return weight_; }
-  /** Each [rows, dim]. */
+  /** Each [rows, dim], or [rows, 1] of states with one number for a row. */
   const std::vector<Tensor>& states() const { return states_; }
 
  private:

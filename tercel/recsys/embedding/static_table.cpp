@@ -11,7 +11,12 @@
 namespace tercel::recsys {
 
 StaticTable::StaticTable(std::string name, int64_t first_key, int64_t rows, int64_t dim, nn::Init init)
-    : EmbeddingTable(std::move(name), dim), first_key_(first_key), rows_(rows), init_(init) {}
+    : StaticTable(std::move(name), first_key, dim, {{rows, init}}) {}
+
+StaticTable::StaticTable(std::string name, int64_t first_key, int64_t dim, std::vector<RowsInit> parts)
+    : EmbeddingTable(std::move(name), dim), first_key_(first_key), rows_(0), parts_(std::move(parts)) {
+  for (const RowsInit& part : parts_) rows_ += part.rows;
+}
 
 Tensor StaticTable::find_rows(const Tensor& keys, NewKeys /*new_keys*/) {
   const Tensor wide = to(keys, kInt64);
@@ -37,17 +42,21 @@ bool StaticTable::allocate(uint64_t seed, const RowStates& states, const TensorO
   const NoGradGuard no_grad;
   RowStore store;
   try {
-    store = RowStore(rows_, dim(), place, states.names);
+    store = RowStore(rows_, dim(), place, states.names, states.per_row);
   } catch (const OutOfMemoryError& e) {
     throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what()});
   }
   constexpr int64_t kPart = int64_t{1} << 22;  // elements
   const int64_t part = std::max<int64_t>(1, kPart / dim());
-  for (int64_t row = 0; row < rows_; row += part) {
-    if (!go_on()) return false;
-    const int64_t n = std::min(part, rows_ - row);
-    initialize_rows(store.weight().narrow(0, row, n), init_, seed, name(), first_key_ + row);
-    for (const Tensor& state : store.states()) fill_(state.narrow(0, row, n), states.initial);
+  int64_t end = 0;  // of the rows with one Init
+  for (const RowsInit& alike : parts_) {
+    int64_t row = end;
+    for (end += alike.rows; row < end; row += part) {
+      if (!go_on()) return false;
+      const int64_t n = std::min(part, end - row);
+      initialize_rows(store.weight().narrow(0, row, n), alike.init, seed, name(), first_key_ + row);
+      for (const Tensor& state : store.states()) fill_(state.narrow(0, row, n), states.initial);
+    }
   }
   set_store(std::move(store));
   return true;

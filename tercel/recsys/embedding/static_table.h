@@ -1,18 +1,28 @@
 // An embedding table with a fixed range of keys.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tercel/nn/init.h"
 #include "tercel/recsys/embedding/embedding_table.h"
 
 namespace tercel::recsys {
 
+/** Consecutive rows with initial values of one distribution. */
+struct RowsInit {
+  int64_t rows = 0;
+  nn::Init init;
+};
+
 /** Rows for the keys [first_key, first_key + rows): row r is the vector of key first_key + r. Never inserts. */
 class TERCEL_API StaticTable final : public EmbeddingTable {
  public:
   /** Not allocated yet. */
   StaticTable(std::string name, int64_t first_key, int64_t rows, int64_t dim, nn::Init init);
+  /** Not allocated yet; with the rows of all parts, one after the other. */
+  StaticTable(std::string name, int64_t first_key, int64_t dim, std::vector<RowsInit> parts);
 
   int64_t first_key() const { return first_key_; }
   int64_t rows() const override { return rows_; }
@@ -23,7 +33,7 @@ class TERCEL_API StaticTable final : public EmbeddingTable {
 
  private:
   int64_t first_key_, rows_;
-  nn::Init init_;
+  std::vector<RowsInit> parts_;
 };
 
 }  // namespace tercel::recsys

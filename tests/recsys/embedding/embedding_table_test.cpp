@@ -175,7 +175,8 @@ TEST_P(EmbeddingTables, TheGradientHasRows) {
 }
 
 TEST_P(EmbeddingTables, EachRuleUpdatesTheRowsOfABatchOnly) {
-  for (const Rule rule : {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl}) {
+  for (const Rule rule : {Rule::Sgd, Rule::MomentumSgd, Rule::Nesterov, Rule::Adam, Rule::AdamW, Rule::AdaGrad,
+                          Rule::RmsProp, Rule::Ftrl}) {
     EmbeddingCollection all = collection_of(GetParam(), rule);
     const EmbeddingTable& table = *all.tables()[0];
     optim::RuleReference reference(options_of(rule), values_of(table.weight()));
