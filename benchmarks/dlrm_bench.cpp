@@ -1,11 +1,11 @@
 // Time of a DLRM training step on batches generated in advance: forward, loss, backward, update; no reading.
 //
 //   dlrm_bench [threads=1] [batch=2048] [rows=100000] [dim=16] [tables=26] [bottom=512-256-64-16] [top=512-256-1]
-//              [keys=64] [steps=20] [repeats=5]
+//              [keys=64] [optimizer=SGD] [update=Local] [clip=0] [steps=20] [repeats=5]
 //
-// `keys`: bits of a key in the batches, 64 or 32. Prints the median and the minimum time of a step over the repeats,
-// and the percentage of the limit: the products' arithmetic at the FMA peak, plus the rows at the gather rate, both
-// measured first. benchmarks/README.md describes how to run it alternating with a peer.
+// `keys`: bits of a key in the batches, 64 or 32. `clip`: solver.clip_grad_norm. Prints the median and the minimum time
+// of a step over the repeats, and the percentage of the limit: the products' arithmetic at the FMA peak, plus the rows
+// at the gather rate, both measured first. benchmarks/README.md describes how to run it alternating with a peer.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -79,7 +79,8 @@ double multiply_adds(const std::vector<int64_t>& bottom, const std::vector<int64
 int main(int argc, char** argv) {
   std::map<std::string, std::string> arguments = {{"threads", "1"},     {"batch", "2048"}, {"rows", "100000"},
                                                   {"dim", "16"},        {"tables", "26"},  {"bottom", "512-256-64-16"},
-                                                  {"top", "512-256-1"}, {"keys", "64"},    {"steps", "20"},
+                                                  {"top", "512-256-1"}, {"keys", "64"},    {"optimizer", "SGD"},
+                                                  {"update", "Local"},  {"clip", "0"},     {"steps", "20"},
                                                   {"repeats", "5"}};
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -99,7 +100,10 @@ int main(int argc, char** argv) {
   data::Schema schema;
   schema.dense_dim = 13;
   for (int64_t t = 0; t < tables; ++t) schema.slots.push_back({"C" + std::to_string(t), rows, t * rows, 1});
-  const recsys::ModelConfig config = recsys::parse_config(config_of(bottom, top, dim), "dlrm_bench");
+  recsys::ModelConfig config = recsys::parse_config(config_of(bottom, top, dim), "dlrm_bench");
+  recsys::set_config(config, "optimizer.type=" + arguments["optimizer"]);
+  recsys::set_config(config, "optimizer.update_type=" + arguments["update"]);
+  recsys::set_config(config, "solver.clip_grad_norm=" + arguments["clip"]);
   recsys::Session session(config, schema);
   session.initialize();
   session.set_learning_rate(0.1);

@@ -307,6 +307,12 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   const bool began = trainer.step() > 0;
   const int64_t bad_records = began ? trainer.session().train_reader().bad_records() : 0;
   if (began) print_bad_records(common, bad_records, trainer.session().train_reader().first_bad_record());
+  const int64_t nan_batches = began ? trainer.session().nan_batches() : 0;
+  if (nan_batches > 0) {
+    const std::string& first = trainer.session().first_nan_batch();
+    print_warning(common, str_cat({"skipped ", nan_batches, nan_batches == 1 ? " batch" : " batches",
+                                   " without a finite loss", first.empty() ? "" : "; the first: ", first}));
+  }
   if (!outcome.stopped) print_text(common, result_text(trainer.result(), trainer.step()));
   Json& json = outcome.json;
   json["run"] = out;
@@ -315,6 +321,7 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   json["step"] = trainer.step();
   json["rows"] = reporter.rows();
   json["bad_records"] = bad_records;
+  json["nan_batches"] = nan_batches;
   json["seconds"] = reporter.seconds();
   json["samples_per_second"] = rate;
   json["checkpoint"] = checkpoint;

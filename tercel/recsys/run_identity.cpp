@@ -162,6 +162,11 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
                  ": a checkpoint of another model: ", d.text);
     TERCEL_CHECK(d.kind != EntryKind::Optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),
                  ": a checkpoint with the state of another optimizer: ", d.text);
+    // Without LazyGlobal an update type has no state of its own.
+    const bool is_lazy = d.path.starts_with("layers.") && d.path.ends_with(".update_type") &&
+                         d.text.find("\"LazyGlobal\"") != std::string::npos;
+    TERCEL_CHECK(!is_lazy, ConfigError, printable(folder),
+                 ": a checkpoint with the state of another update type: ", d.text);
     TERCEL_CHECK(check.new_train_rows || d.path != "solver.batchsize", ConfigError, printable(folder),
                  ": a checkpoint of a run with batches of another size: ", d.text);
     const bool is_held_out =

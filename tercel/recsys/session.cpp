@@ -6,6 +6,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
@@ -33,6 +34,7 @@ struct SessionState {
   std::vector<std::string> frozen;
   data::ReaderPosition position;
   std::string policy;
+  int64_t nan_batches = 0;
 
   static constexpr auto fields() {
     return std::tuple(
@@ -42,7 +44,8 @@ struct SessionState {
         Field{"learning_rate", &SessionState::learning_rate, "that was set; -1: by the schedule", at_least(kSchedule)},
         Field{"frozen", &SessionState::frozen, "layers that are not trained"},
         Field{"position", &SessionState::position, "of the reader", required()},
-        Field{"policy", &SessionState::policy, "state of the program that calls the session"});
+        Field{"policy", &SessionState::policy, "state of the program that calls the session"},
+        Field{"nan_batches", &SessionState::nan_batches, "batches skipped by solver.on_nan", at_least(0)});
   }
 };
 // Format 2 had the state of a generator of dropout.
@@ -160,7 +163,20 @@ bool Session::initialize(const TensorOptions& place, FunctionRef<bool()> go_on) 
     kept_buffers_.push_back(empty_like(buffer));
   }
   trained_ = freeze_parameters(model_, frozen_);
-  dense_.emplace(config_.optimizer, model_.parameters().weights());
+  optim::OptimizerOptions dense = config_.optimizer;
+  const auto rows = static_cast<double>(config_.solver.batchsize);
+  for (const Head& head : model_.graph().heads) {
+    l1_ += head.l1 / rows;
+    l2_ += head.l2 / rows;
+  }
+  dense.l1 += l1_;
+  dense.l2 += l2_;
+  dense_.emplace(dense, model_.parameters().weights());
+  if (config_.solver.clip_grad_value > 0) {
+    const optim::GradientClip clip{config_.solver.clip_grad_value};
+    dense_->set_clip(clip);
+    model_.embeddings().set_clip(clip);
+  }
   return true;
 }
 
@@ -187,16 +203,18 @@ void Session::check_gradients(const char* function) const {
 }
 
 bool Session::step() {
-  if (!read_next("step")) {
+  bool trained = false;
+  while (!trained && read_next("step")) {
+    trained = train(batch_);
+    position_ = train_reader_->position();
+    is_ahead_ = false;
+  }
+  if (!trained) {
     forget_losses();
     read_losses();
     old_losses_ = read_losses_.size();
-    return false;
   }
-  step(batch_);
-  position_ = train_reader_->position();
-  is_ahead_ = false;
-  return true;
+  return trained;
 }
 
 bool Session::skip() {
@@ -217,15 +235,33 @@ bool Session::read_next(const char* function) {
   return train_reader_->next(batch_);
 }
 
-void Session::step(const data::Batch& batch) {
-  forward_backward(batch);
+void Session::step(const data::Batch& batch) { train(batch); }
+
+/** A step; false if the batch was skipped instead. */
+bool Session::train(const data::Batch& batch) {
   try {
-    reduce();
-  } catch (...) {
-    discard();
-    throw;
+    forward_backward(batch);
+    try {
+      reduce();
+    } catch (...) {
+      discard();
+      throw;
+    }
+    update();
+  } catch (const NumericError& e) {
+    if (!is_bad_ || config_.solver.on_nan != OnNan::Skip) throw;
+    skip_bad(e);
+    return false;
   }
-  update();
+  return true;
+}
+
+/** Counts a batch that is skipped; NumericError if it is one too many. */
+void Session::skip_bad(const NumericError& error) {
+  TERCEL_CHECK(nan_batches_ < config_.solver.max_nan_batches, NumericError, error.what(), "; with it, more than ",
+               config_.solver.max_nan_batches, " batches, which solver.max_nan_batches allows, would be skipped");
+  ++nan_batches_;
+  if (first_nan_batch_.empty()) first_nan_batch_ = error.what();
 }
 
 void Session::forward_backward(const data::Batch& batch) {
@@ -233,6 +269,7 @@ void Session::forward_backward(const data::Batch& batch) {
   TERCEL_CHECK(batch.rows > 0 || batch.global_rows > 0, RuntimeError, "session: step ", steps_ + 1,
                ": the batch has no rows");
   const EnableGradGuard guard;
+  is_bad_ = false;
   model_.parameters().zero_gradients();
   model_.embeddings().clear_gradients();  // the caller may have run backward
   keep_buffers();
@@ -259,11 +296,12 @@ Tensor Session::forward(const data::Batch& batch) {
   result_.logits.clear();
   TERCEL_CHECK(loss.defined(), RuntimeError, "session: step ", step, ": the batch has no labels");
   if (loss_interval_ > 1) {
-    keep_loss(loss);
+    keep_loss(reported(loss));
     return loss;
   }
-  loss_ = loss.item<double>();
+  loss_ = reported(loss).item<double>();
   if (!std::isfinite(loss_)) {
+    is_bad_ = true;
     restore_buffers();  // so that the pass is repeated with the same statistics
     const std::string layer = model_.first_nonfinite_layer(batch, step);
     throw_error<NumericError>({"step ", step, ": the loss is ", kind_of(loss_),
@@ -272,6 +310,17 @@ Tensor Session::forward(const data::Batch& batch) {
                                layer});
   }
   return loss;
+}
+
+/** With the terms of the losses' regularizers. */
+Tensor Session::reported(const Tensor& loss) {
+  if (l1_ == 0 && l2_ == 0) return loss;
+  const NoGradGuard guard;
+  const Tensor& weights = model_.parameters().weights();
+  Tensor all = loss.detach();
+  if (l1_ != 0) all = add(all, mul(sum(abs(weights)), l1_));
+  if (l2_ != 0) all = add(all, mul(sum(mul(weights, weights)), l2_ / 2));
+  return all;
 }
 
 void Session::keep_loss(const Tensor& loss) {
@@ -304,6 +353,9 @@ void Session::read_losses() {
 
 void Session::set_loss_interval(int64_t steps) {
   TERCEL_CHECK(steps >= 1, ConfigError, "loss interval: expected at least 1 step, got ", steps);
+  TERCEL_CHECK(steps == 1 || config_.solver.on_nan != OnNan::Skip, ConfigError,
+               "loss interval: expected 1 with solver.on_nan=skip, which reads each loss before its update, got ",
+               steps);
   if (is_initialized()) {
     check_between_steps("set_loss_interval");
     read_losses();
@@ -316,9 +368,33 @@ void Session::reduce() {
   // One process: its gradients are all there are. Those of ranks will be added here, in the arena and in the tables.
 }
 
+/** By solver.clip_grad_norm; NumericError if the norm is not finite. */
+void Session::clip_gradients() {
+  const SolverOptions& solver = config_.solver;
+  if (solver.clip_grad_norm == 0) return;
+  const ProfileRange range("clip gradients", RangeKind::Annotation);
+  optim::GradientClip clip;
+  if (solver.clip_grad_value > 0) clip.limit = solver.clip_grad_value;
+  norm_.clear(clip.limit);
+  norm_.add(model_.parameters().gradients());
+  model_.embeddings().add_to(norm_);
+  gradient_norm_ = norm_.value();
+  is_bad_ = !std::isfinite(gradient_norm_);
+  TERCEL_CHECK(!is_bad_, NumericError, "step ", steps_ + 1, ": the norm of the gradients is ", kind_of(gradient_norm_));
+  clip.scale = optim::clip_scale(gradient_norm_, solver.clip_grad_norm);
+  dense_->set_clip(clip);
+  model_.embeddings().set_clip(clip);
+}
+
 void Session::update() {
   check_gradients("update");
   const ProfileRange range("update", RangeKind::Annotation);
+  try {
+    clip_gradients();
+  } catch (...) {
+    discard();
+    throw;
+  }
   const double rate = learning_rate();
   phase_ = Phase::Changing;
   name_batch_without_memory([] { return "update"; }, pending_rows_, /*training=*/true,
@@ -415,6 +491,7 @@ void Session::save(CheckpointStore& store, std::string_view policy) {
   state.frozen.assign(frozen_.begin(), frozen_.end());
   state.position = position_;
   state.policy = policy;
+  state.nan_batches = nan_batches_;
   store.save({steps_, model_.fingerprint()}, identity_, dump_json_line(write_options(state)),
              training_files(model_, *dense_));
 }
@@ -449,6 +526,7 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   first_step_ = check.new_train_rows ? state.step : state.first_step;
   steps_ = state.step;
   policy_ = state.policy;
+  nan_batches_ = state.nan_batches;
   checked_at_ = -1;
   set_frozen({state.frozen.begin(), state.frozen.end()});
   fixed_rate_.reset();

@@ -26,12 +26,14 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
+#include "tercel/optim/gradient_norm.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/recsys/run_identity.h"
+#include "tercel/util/error.h"
 #include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
@@ -72,14 +74,15 @@ class TERCEL_API Session {
 
   /**
    * Trains the next batch of the train part; false, and no change, after solver.max_iter steps or at the end of the
-   * epochs. Errors as below; the next call reads the batch again.
+   * epochs. Errors as below; the next call reads the batch again. With solver.on_nan=skip, batches that raise a
+   * NumericError are passed over and counted; at more than solver.max_nan_batches it is raised.
    */
   bool step();
   /** Passes over the next batch of the train part instead; false if there is none. */
   bool skip();
   /**
    * Trains a batch of the caller's: forward_backward(), reduce(), update(). Exceptions before the update leave all
-   * state as it was before the step.
+   * state as it was before the step. With solver.on_nan=skip, no step for a batch that raises a NumericError.
    */
   void step(const data::Batch& batch);
 
@@ -91,7 +94,11 @@ class TERCEL_API Session {
   void forward_backward(const data::Batch& batch);
   /** Phase two: adds the gradients of all ranks. */
   void reduce();
-  /** Phase three: the optimizers' step. RuntimeError without gradients. An exception leaves the session not whole. */
+  /**
+   * Phase three: clips the gradients, if the solver says so, and makes the optimizers' step. RuntimeError without
+   * gradients. An exception leaves the session not whole, except a NumericError if the norm of the gradients is not
+   * finite: that is a discard().
+   */
   void update();
   /** Instead of update(): restores the state of before forward_backward(). RuntimeError without gradients. */
   void discard();
@@ -100,17 +107,27 @@ class TERCEL_API Session {
   int64_t steps() const { return steps_; }
   /** Steps before the first one on the present train rows: above 0 after loading with new data. */
   int64_t first_step() const { return first_step_; }
+  /** Batches skipped by solver.on_nan, also those before the checkpoint that was loaded. */
+  int64_t nan_batches() const { return nan_batches_; }
+  /** What was wrong with the first one that this object skipped; empty if there was none. */
+  const std::string& first_nan_batch() const { return first_nan_batch_; }
+  /** Norm of the gradients of the last step, before clipping; NaN without solver.clip_grad_norm. */
+  double gradient_norm() const { return gradient_norm_; }
   /** Rows trained by this object. */
   int64_t rows() const { return rows_; }
   /** Whether there are gradients of a step, from forward_backward() to update() or discard(). */
   bool has_gradients() const { return phase_ == Phase::Gradients; }
   /**
    * Reads the losses of `steps` steps together (Note [Losses of several steps]); 1, the default, reads each loss before
-   * backward. Reads those that were kept so far. ConfigError below 1; RuntimeError within a step.
+   * backward. Reads those that were kept so far. ConfigError below 1, and above with solver.on_nan=skip; RuntimeError
+   * within a step.
    */
   void set_loss_interval(int64_t steps);
   int64_t loss_interval() const { return loss_interval_; }
-  /** The last loss that was read, of this rank's part of the batch; NaN before the first. */
+  /**
+   * The last loss that was read, of this rank's part of the batch, with the terms of the losses' regularizers but not
+   * those of the optimizer's l1 and l2; NaN before the first.
+   */
   double loss() const { return loss_; }
   /** The losses that were read since the step before the last one ended, in the order of their steps. */
   const std::vector<double>& losses() const { return read_losses_; }
@@ -200,7 +217,11 @@ class TERCEL_API Session {
   void check_dataset(const char* function) const;
   bool read_next(const char* function);
   void set_frozen(std::set<std::string> names);
+  bool train(const data::Batch& batch);
+  void skip_bad(const NumericError& error);
+  void clip_gradients();
   Tensor forward(const data::Batch& batch);
+  Tensor reported(const Tensor& loss);
   void keep_loss(const Tensor& loss);
   void forget_losses();
   void read_losses();
@@ -217,6 +238,13 @@ class TERCEL_API Session {
   std::set<std::string> frozen_;
   std::vector<optim::ElementRange> trained_;  // of the arena: what is not frozen
   std::optional<double> fixed_rate_;
+
+  double l1_ = 0, l2_ = 0;  // of the losses' regularizers
+  optim::GradientNorm norm_;
+  double gradient_norm_ = std::numeric_limits<double>::quiet_NaN();
+  bool is_bad_ = false;  // the batch of the last NumericError, for which it may be skipped
+  int64_t nan_batches_ = 0;
+  std::string first_nan_batch_;
 
   int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
   data::ReaderPosition position_;  // after the last step

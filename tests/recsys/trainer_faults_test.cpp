@@ -107,10 +107,10 @@ TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
     EXPECT_EQ(differences(before, root.tree()), "") << text;
   };
   refuses({"solver.batchsize=1000"}, "batchsize is 1000");
-  refuses({"optimizer.type=Adam", "optimizer.update_type=Global"},
-          "[LocalizedSlotSparseEmbeddingHash e1]: update_type Global is not available for Adam");
-  refuses({"layers.e2.optimizer.type=Ftrl", "layers.e2.optimizer.update_type=LazyGlobal"},
-          "[DistributedSlotSparseEmbeddingHash e2]: update_type LazyGlobal is not available for Ftrl");
+  refuses({"optimizer.type=MomentumSGD", "optimizer.update_type=LazyGlobal"},
+          "[LocalizedSlotSparseEmbeddingHash e1]: update_type LazyGlobal is not available for MomentumSGD");
+  refuses({"layers.e2.optimizer.type=RMSProp", "layers.e2.optimizer.update_type=LazyGlobal"},
+          "[DistributedSlotSparseEmbeddingHash e2]: update_type LazyGlobal is not available for RMSProp");
   refuses({"layers.e2.sparse_embedding_hparam.max_vocabulary_size_global=7"},
           "makes 7 rows but the dataset has 265 keys");
   refuses({"layers.e1.sparse_embedding_hparam.init_range=1e39"}, "'init_range'");

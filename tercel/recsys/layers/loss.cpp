@@ -4,8 +4,7 @@
 
 namespace tercel::recsys {
 
-LossLayer::LossLayer(const LossOptions& options, const BuildContext& context)
-    : Layer(context), weight_(options.weight) {
+LossLayer::LossLayer(const LossOptions& options, const BuildContext& context) : Layer(context), options_(options) {
   const TensorShape column{1};
   if (context.bottoms.size() != 2 || context.bottoms[0] != column || context.bottoms[1] != column)
     refuse_inputs(context, "a logit [batch, 1] and a label [batch, 1]");
@@ -15,7 +14,7 @@ LossLayer::LossLayer(const LossOptions& options, const BuildContext& context)
 void LossLayer::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
   const Tensor &logits = bottoms[0], &labels = bottoms[1];
   const bool is_part = context.global_rows != 0 && context.global_rows != logits.size(0);
-  double factor = weight_;
+  double factor = options_.weight;
   // Not the mean times a share: a part may have no rows.
   if (is_part) factor /= static_cast<double>(context.global_rows);
   const Tensor loss = reduced(logits, labels, is_part ? Reduction::Sum : Reduction::Mean);

@@ -1,20 +1,35 @@
 // Loss layers.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <tuple>
 
 #include "tercel/ops/nn/loss.h"
 #include "tercel/recsys/layers/layer.h"
+#include "tercel/util/enum_names.h"
 #include "tercel/util/options.h"
 
 namespace tercel::recsys {
 
+/** HugeCTR's regularisation of all dense weights, which is an option of losses. */
+enum class Regularizer : uint8_t { None, L1, L2 };
+constexpr auto enum_names(Regularizer) {
+  return std::to_array<EnumName<Regularizer>>(
+      {{Regularizer::None, "None"}, {Regularizer::L1, "L1"}, {Regularizer::L2, "L2"}});
+}
+
 /** Options of every loss layer. */
 struct LossOptions {
   double weight = 1;
+  Regularizer regularizer = Regularizer::None;
+  double regularizer_lambda = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"weight", &LossOptions::weight, "factor of the loss and its gradient", at_least(0)});
+    return std::tuple(Field{"weight", &LossOptions::weight, "factor of the loss and its gradient", at_least(0)},
+                      Field{"regularizer", &LossOptions::regularizer, "of all dense weights"},
+                      Field{"regularizer_lambda", &LossOptions::regularizer_lambda,
+                            "its strength, divided by solver.batchsize; also as `lambda`", at_least(0)});
   }
 };
 
@@ -27,7 +42,8 @@ struct LossOptions {
  */
 class TERCEL_API LossLayer : public Layer {
  public:
-  double weight() const { return weight_; }
+  double weight() const { return options_.weight; }
+  const LossOptions& options() const { return options_; }
   void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) final;
 
  protected:
@@ -37,7 +53,7 @@ class TERCEL_API LossLayer : public Layer {
   virtual Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const = 0;
 
  private:
-  double weight_;
+  LossOptions options_;
 };
 
 /** The binary cross entropy of logits and labels. The probability is the sigmoid of the logit. */

@@ -15,8 +15,8 @@ constexpr std::string_view kSections[] = {"model_name", "solver", "optimizer", "
 constexpr std::string_view kSettable[] = {"solver", "optimizer", "data", "layers"};
 
 // HugeCTR's optimizer section has a separate object for the parameters of each rule.
-constexpr std::string_view kHparams[] = {"adam_hparam", "adagrad_hparam", "momentum_sgd_hparam", "ftrl_hparam",
-                                         "sgd_hparam"};
+constexpr std::string_view kHparams[] = {"adam_hparam",     "adamw_hparam",   "adagrad_hparam", "momentum_sgd_hparam",
+                                         "nesterov_hparam", "rmsprop_hparam", "ftrl_hparam",    "sgd_hparam"};
 
 }  // namespace
 
@@ -28,6 +28,10 @@ optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerO
     if (!json.contains(key)) continue;
     Json hparam = json.at(std::string(key));
     if (key == "sgd_hparam" && hparam.is_object()) hparam.erase("atomic_update");  // rows are always added up in order
+    if (key == "rmsprop_hparam" && hparam.is_object() && hparam.contains("beta") && !hparam.contains("alpha")) {
+      hparam["alpha"] = hparam.at("beta");  // HugeCTR's name, which Ftrl has for something else
+      hparam.erase("beta");
+    }
     read_options(hparam, options, str_cat({owner, " ", key}));
   }
   return options;

@@ -19,6 +19,15 @@
 
 namespace tercel::recsys {
 
+/** What happens to a batch whose loss, or the norm of whose gradients, is not finite. */
+enum class OnNan : uint8_t {
+  Stop,  ///< an error
+  Skip   ///< it is left out
+};
+constexpr auto enum_names(OnNan) {
+  return std::to_array<EnumName<OnNan>>({{OnNan::Stop, "stop"}, {OnNan::Skip, "skip"}});
+}
+
 struct SolverOptions : optim::LearningRateOptions {
   uint64_t seed = 1;
   int64_t batchsize = 2048;
@@ -31,6 +40,10 @@ struct SolverOptions : optim::LearningRateOptions {
   double checkpoint_minutes = 10;
   int64_t keep_checkpoints = 2;
   double display_seconds = 1;
+  double clip_grad_norm = 0;
+  double clip_grad_value = 0;
+  OnNan on_nan = OnNan::Stop;
+  int64_t max_nan_batches = 100;
 
   static constexpr auto fields() {
     return std::tuple_cat(
@@ -59,6 +72,14 @@ struct SolverOptions : optim::LearningRateOptions {
                   "last checkpoints to keep, in addition to the best", at_least(1)},
             Field{"display_seconds", &SolverOptions::display_seconds,
                   "seconds between lines of metrics.jsonl about training", above(0)}),
+        std::tuple(
+            Field{"clip_grad_norm", &SolverOptions::clip_grad_norm,
+                  "largest norm of the gradients of a step, of dense weights and rows together; 0: any", at_least(0)},
+            Field{"clip_grad_value", &SolverOptions::clip_grad_value,
+                  "largest magnitude of an element of a gradient; 0: any", at_least(0)},
+            Field{"on_nan", &SolverOptions::on_nan, "at a batch whose loss is not finite: stop, or skip the batch"},
+            Field{"max_nan_batches", &SolverOptions::max_nan_batches, "batches that may be skipped for that",
+                  at_least(0)}),
         optim::LearningRateOptions::fields());
   }
 

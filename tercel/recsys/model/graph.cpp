@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "tercel/recsys/embedding/static_table.h"
@@ -59,7 +60,7 @@ Json resolved_layer(const std::string& type, const std::vector<std::string>& bot
 class Builder {
  public:
   Builder(const data::Schema& schema, nn::ParameterArena& parameters, const optim::OptimizerOptions& optimizer)
-      : schema_(schema), parameters_(parameters), optimizer_(optimizer) {}
+      : schema_(schema), parameters_(parameters), optimizer_(optim::options_of_tables(optimizer)) {}
 
   ModelGraph build(const Json& layers) {
     TERCEL_CHECK(!layers.empty(), ConfigError, "layers: the list is empty");
@@ -235,7 +236,6 @@ class Builder {
     const int64_t input = input_of_.at(bottom);
     const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
     const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
-    const nn::Init init = p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);
     GraphNode node;
     node.type = type;
     node.name = name;
@@ -247,7 +247,9 @@ class Builder {
             : optimizer_;
     optim::check_update_type(optimizer, where);
     const size_t table = graph_.embeddings.add_table(
-        std::make_unique<StaticTable>(name, keys.first, keys.count, p.embedding_vec_size, init), optimizer);
+        std::make_unique<StaticTable>(name, keys.first, p.embedding_vec_size,
+                                      initial_rows(p, keys, first_slot_[static_cast<size_t>(input)], slots, where)),
+        optimizer);
     const size_t lookup =
         graph_.embeddings.add_lookup({name, table, graph_.sparse_inputs[static_cast<size_t>(input)].name,
                                       p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, slots});
@@ -301,8 +303,45 @@ class Builder {
     return {keys.first, rows};
   }
 
-  void add_layer(const Json& layer, const std::string& type) {
-    const std::vector<std::string> tops = names_of(layer, "top", type);
+  /** The distributions of the initial values of a table's rows. */
+  std::vector<RowsInit> initial_rows(const EmbeddingParameters& p, const KeyRange& keys, int64_t first_slot,
+                                     int64_t slots, std::string_view where) const {
+    const auto by_count = [](int64_t count) {
+      return nn::Init::uniform(std::sqrt(1 / static_cast<double>(std::max<int64_t>(1, count))));
+    };
+    switch (p.init) {
+      case TableInit::Range:
+        return {{keys.count, p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range)}};
+      case TableInit::TableSize: return {{keys.count, by_count(keys.count)}};
+      case TableInit::SlotSize: break;
+    }
+    std::vector<RowsInit> parts;
+    int64_t done = 0;  // rows of the slots before
+    for (int64_t s = 0; s < slots; ++s) {
+      const data::Slot& slot = schema_.slots[static_cast<size_t>(first_slot + s)];
+      TERCEL_CHECK(slot.size > 0 && slot.first_key - keys.first == done, ConfigError, where,
+                   " init SlotSize: expected slots whose keys follow one another, but slot '", printable(slot.name),
+                   "' has the ", slot.size, " keys from ", slot.first_key, " on");
+      const int64_t size = p.slot_size_array.empty() ? slot.size : p.slot_size_array[static_cast<size_t>(s)];
+      parts.push_back({slot.size, by_count(size)});
+      done += slot.size;
+    }
+    parts.back().rows += keys.count - done;  // of the table, without keys in the data
+    return parts;
+  }
+
+  /** HugeCTR's name of an option of losses, which cannot be a name of a parameter in Python. */
+  static Json with_own_names(Json layer, std::string_view where) {
+    if (!layer.contains("lambda")) return layer;
+    TERCEL_CHECK(!layer.contains("regularizer_lambda"), ConfigError, where,
+                 " has both 'lambda' and 'regularizer_lambda'");
+    layer["regularizer_lambda"] = layer.at("lambda");
+    layer.erase("lambda");
+    return layer;
+  }
+
+  void add_layer(const Json& given, const std::string& type) {
+    const std::vector<std::string> tops = names_of(given, "top", type);
     const std::string where = str_cat({"[", type, " ", tops.front(), "]"});
     const LayerEntry* entry = nullptr;
     std::vector<std::string_view> known(std::begin(kEmbeddingTypes), std::begin(kEmbeddingTypes) + 2);
@@ -311,6 +350,7 @@ class Builder {
       known.push_back(candidate.type);
     }
     TERCEL_CHECK(entry, ConfigError, where, " unknown layer type '", type, "'", known_names(type, known));
+    const Json layer = entry->is_loss ? with_own_names(given, where) : given;
 
     GraphNode node;
     node.type = type;
@@ -378,12 +418,15 @@ class Builder {
     head.first_label = first_label_[head.label];
     head.label_columns = graph_.tensors[head.label].shape.sizes[0];
     head.weight = layer.weight();
+    const LossOptions& options = layer.options();
+    head.l1 = options.regularizer == Regularizer::L1 ? options.regularizer_lambda : 0;
+    head.l2 = options.regularizer == Regularizer::L2 ? options.regularizer_lambda : 0;
     graph_.heads.push_back(std::move(head));
   }
 
   const data::Schema& schema_;
   nn::ParameterArena& parameters_;
-  const optim::OptimizerOptions& optimizer_;
+  const optim::OptimizerOptions optimizer_;  // of tables without their own
   ModelGraph graph_;
   Json data_;                           // options of Data
   std::vector<bool> read_;              // of each tensor

@@ -41,6 +41,9 @@ struct Head {
   size_t loss = 0, logits = 0, label = 0;      ///< tensors
   int64_t first_label = 0, label_columns = 1;  ///< columns of the dataset's labels
   double weight = 1;
+  /** What its loss asks for: lambda times the magnitudes (l1) or half the squares (l2) of all dense weights, divided by
+   * solver.batchsize. */
+  double l1 = 0, l2 = 0;
 };
 
 struct Graph {

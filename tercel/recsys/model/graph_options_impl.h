@@ -55,12 +55,20 @@ constexpr auto enum_names(Combiner) {
   return std::to_array<EnumName<Combiner>>({{Combiner::Sum, "sum"}, {Combiner::Mean, "mean"}});
 }
 
+/** How the initial values of a table's rows are chosen. */
+enum class TableInit : uint8_t { Range, SlotSize, TableSize };
+constexpr auto enum_names(TableInit) {
+  return std::to_array<EnumName<TableInit>>(
+      {{TableInit::Range, "Range"}, {TableInit::SlotSize, "SlotSize"}, {TableInit::TableSize, "TableSize"}});
+}
+
 struct EmbeddingParameters {
   int64_t workspace_size_per_gpu_in_mb = 0;
   int64_t max_vocabulary_size_global = 0;
   int64_t embedding_vec_size = 16;
   Combiner combiner = Combiner::Sum;
   std::vector<int64_t> slot_size_array;
+  TableInit init = TableInit::Range;
   double init_stddev = 0;
   double init_range = 0.05;
 
@@ -74,6 +82,9 @@ struct EmbeddingParameters {
               at_most(1 << 16)},
         Field{"combiner", &EmbeddingParameters::combiner, "sum or mean of a slot's keys"},
         Field{"slot_size_array", &EmbeddingParameters::slot_size_array, "number of keys of each slot", at_least(1)},
+        Field{
+            "init", &EmbeddingParameters::init,
+            "initial rows by init_stddev and init_range, or uniform in +- sqrt(1 / keys of the slot or of the table)"},
         Field{"init_stddev", &EmbeddingParameters::init_stddev, "initial rows normal with this deviation; 0: uniform",
               at_least(0), at_most(1e30)},
         Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0),

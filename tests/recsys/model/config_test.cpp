@@ -114,6 +114,11 @@ TEST(Config, OptimizersAsHugeCtrWritesThem) {
             0.5);
   EXPECT_EQ(optimizer(R"({"type": "Ftrl", "ftrl_hparam": {"beta": 1, "lambda1": 2, "lambda2": 3}})").lambda2, 3);
   EXPECT_EQ(optimizer(R"({"type": "SGD", "sgd_hparam": {"atomic_update": true}})").type, optim::Rule::Sgd);
+  EXPECT_EQ(optimizer(R"({"type": "Nesterov", "nesterov_hparam": {"momentum_factor": 0.5}})").momentum_factor, 0.5);
+  const optim::OptimizerOptions rms = optimizer(R"({"type": "RMSProp", "rmsprop_hparam": {"beta": 0.7}})");
+  EXPECT_EQ(rms.alpha, 0.7);
+  EXPECT_EQ(rms.beta, 0) << "which is Ftrl's";
+  EXPECT_EQ(optimizer(R"({"type": "AdamW", "adamw_hparam": {"weight_decay": 0.1}})").weight_decay, 0.1);
 }
 
 // graph_to_json of a model as in HugeCTR's samples, its keys in the order in which HugeCTR writes them.

@@ -1,6 +1,11 @@
 // The graph: names, shapes, inputs, tables; every mistake is a ConfigError that names the layer.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
+#include "tercel/ops/factories/factories.h"
+#include "tercel/recsys/embedding/initialize_rows.h"
 #include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/error.h"
@@ -318,6 +323,41 @@ TEST(Graph, TablesMayHaveAnOptimizerOfTheirOwn) {
   refuses(replaced(kTwoInputs, "\"sgd_hparam\"", "\"sgd_hparams\""), "did you mean 'sgd_hparam'?");
   refuses(replaced(kTwoInputs, "\"sgd_hparam\": {\"atomic_update\": true}", "\"adam_hparam\": {\"beta3\": 0.5}"),
           "'beta3'");
+}
+
+TEST(Graph, InitialRowsMayDependOnTheSizeOfTheirSlotOrTable) {
+  const auto rows_of = [](const std::string& options) {
+    Model model = build(R"({"type": "Data", "sparse": [{"top": "a", "slot_num": 1}, {"top": "b"}]},
+        {"type": "LocalizedSlotSparseEmbeddingHash", "bottom": "a", "top": "ea",
+         "sparse_embedding_hparam": {"embedding_vec_size": 3}},
+        {"type": "LocalizedSlotSparseEmbeddingHash", "bottom": "b", "top": "eb",
+         "sparse_embedding_hparam": {"embedding_vec_size": 3, )" +
+                        options + R"(}},
+        {"type": "Reshape", "bottom": "ea", "top": "fa"}, {"type": "Reshape", "bottom": "eb", "top": "fb"},
+        {"type": "Concat", "bottom": ["fa", "fb", "dense"], "top": "all"},
+        {"type": "InnerProduct", "bottom": "all", "top": "logit", "fc_param": {"num_output": 1}},
+        {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"})");
+    model.initialize(5);
+    return model.embeddings().tables()[1]->weight().detach();
+  };
+  // Slots of 20 and 30 keys from 10 on; the table may have more rows.
+  const auto expect = [&](const std::string& options, const std::vector<std::pair<int64_t, double>>& parts) {
+    const Tensor found = rows_of(options);
+    int64_t row = 0;
+    for (const auto& [rows, size] : parts) {
+      const Tensor expected = empty({rows, 3});
+      initialize_rows(expected, nn::Init::uniform(std::sqrt(1 / size)), 5, "eb", 10 + row);
+      EXPECT_EQ(values_of(found.narrow(0, row, rows)), values_of(expected)) << options;
+      row += rows;
+    }
+    EXPECT_EQ(row, found.size(0)) << options;
+  };
+  expect(R"("init": "SlotSize")", {{20, 20}, {30, 30}});
+  expect(R"("init": "SlotSize", "slot_size_array": [24, 40])", {{20, 24}, {44, 40}});
+  expect(R"("init": "TableSize")", {{50, 50}});
+  expect(R"("init": "TableSize", "max_vocabulary_size_global": 60)", {{60, 60}});
+  expect(R"("init": "Range", "init_range": 0.5)", {{50, 4}});
+  TERCEL_EXPECT_THROW(rows_of(R"("init": "Slot")"), ConfigError, "SlotSize");
 }
 
 TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
