@@ -217,8 +217,9 @@ TEST(GraphOfAModel, HasNodesTensorsAndHeads) {
   EXPECT_EQ(graph.tensors[0].kind, TensorKind::Label);
   EXPECT_EQ(graph.tensors[2].kind, TensorKind::Dense);
   EXPECT_EQ(graph.tensors[3].kind, TensorKind::Value);
-  EXPECT_EQ(graph.nodes[4].options,
-            R"({"type":"BinaryCrossEntropyLoss","bottom":["b","buy"],"top":"loss_b","weight":0.25})");
+  EXPECT_EQ(
+      graph.nodes[4].options,
+      R"({"type":"BinaryCrossEntropyLoss","bottom":["b","buy"],"top":"loss_b","weight":0.25,"regularizer":"None","regularizer_lambda":0.0})");
   ASSERT_EQ(graph.heads.size(), 2u);
   EXPECT_EQ(graph.heads[1].name, "loss_b");
   EXPECT_EQ(graph.tensors[graph.heads[1].logits].name, "b");
