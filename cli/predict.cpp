@@ -36,8 +36,8 @@ struct PredictFlags {
     return std::tuple(
         Field{"out", &PredictFlags::out, "file to write; default: the standard output, as csv"},
         Field{"format", &PredictFlags::format,
-              "csv: a line 'probability', then one number a line, or a column for each head; npy: float32 [rows], or "
-              "[rows, heads] of several heads, also where --out ends in .npy"},
+              "csv: a line 'probability', then one number a line, or a column for each head or class; npy: float32 "
+              "[rows], or [rows, columns] of several, also where --out ends in .npy"},
         Field{"part", &PredictFlags::part, "which rows of a dataset"},
         Field{"threads", &PredictFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)});
@@ -52,11 +52,18 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-/** "probability", or a name for each of several heads: "probability/loss1,probability/loss2". */
+/**
+ * "probability", or a name for each of several heads, "probability/loss1,probability/loss2", and for each column or class
+ * of a head with several, "probability/loss/0,probability/loss/1".
+ */
 std::string csv_header(const std::vector<recsys::Head>& heads) {
-  if (heads.size() == 1) return "probability\n";
+  if (heads.size() == 1 && heads[0].columns == 1) return "probability\n";
   std::string text;
-  for (const recsys::Head& head : heads) text += (text.empty() ? "" : ",") + csv_field("probability/" + head.name);
+  for (const recsys::Head& head : heads)
+    for (int64_t column = 0; column < head.columns; ++column) {
+      const std::string name = "probability/" + head.name;
+      text += (text.empty() ? "" : ",") + csv_field(head.columns == 1 ? name : name + "/" + std::to_string(column));
+    }
   return text + "\n";
 }
 
@@ -106,7 +113,7 @@ int run_predict(CommandLine& line) {
   std::optional<io::NpyWriter> npy_file;
   std::optional<AtomicFile> csv_file;
   const std::vector<recsys::Head>& heads = model.model.graph().heads;
-  const size_t columns = heads.size();
+  const auto columns = static_cast<size_t>(model.model.graph().prediction_columns());
   const DimVector npy_row = columns == 1 ? DimVector() : DimVector{static_cast<int64_t>(columns)};
   if (npy) npy_file.emplace(flags.out, npy_row);
   if (!npy && !flags.out.empty()) csv_file.emplace(flags.out);

@@ -46,8 +46,8 @@ nb::dict named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
   return out;
 }
 
-/** Probabilities [rows], or [rows, heads] of several heads. */
-Tensor without_single_head(const Tensor& probabilities) {
+/** Probabilities [rows], or [rows, columns] of several columns. */
+Tensor without_single_column(const Tensor& probabilities) {
   return probabilities.size(1) == 1 ? probabilities.select(1, 0) : probabilities;
 }
 
@@ -55,8 +55,8 @@ Tensor without_single_head(const Tensor& probabilities) {
 class Probabilities {
  public:
   Probabilities(const Model& model, int64_t rows, nb::handle progress)
-      : heads_(model.graph().heads.size()), expected_(rows), watch_(progress) {
-    values_.reserve(static_cast<size_t>(rows) * heads_);
+      : columns_(static_cast<size_t>(model.graph().prediction_columns())), expected_(rows), watch_(progress) {
+    values_.reserve(static_cast<size_t>(rows) * columns_);
   }
 
   void operator()(Span<float> more) {
@@ -64,15 +64,15 @@ class Probabilities {
     watch_(rows(), expected_);
   }
   Tensor tensor() const {
-    const Tensor out = empty({rows(), static_cast<int64_t>(heads_)}, kFloat32);
+    const Tensor out = empty({rows(), static_cast<int64_t>(columns_)}, kFloat32);
     if (!values_.empty()) std::memcpy(out.data_ptr(), values_.data(), values_.size() * sizeof(float));
-    return without_single_head(out);
+    return without_single_column(out);
   }
 
  private:
-  int64_t rows() const { return static_cast<int64_t>(values_.size() / heads_); }
+  int64_t rows() const { return static_cast<int64_t>(values_.size() / columns_); }
 
-  size_t heads_;
+  size_t columns_;
   int64_t expected_;
   std::vector<float> values_;
   Watch watch_;
@@ -90,7 +90,8 @@ class MetricsObject {
     TERCEL_CHECK(batch.labels.defined(), RuntimeError, "evaluate: the batch has no labels");
     const SingleUser::Use use(of_.user());
     const double shift = recsys::sampling_shift(of_.data());
-    released([&] { metrics_.add(recsys::shifted(of_.model().forward(batch).logits, shift), batch.labels); });
+    const std::vector<recsys::Head>& heads = of_.model().graph().heads;
+    released([&] { metrics_.add(recsys::shifted(of_.model().forward(batch).logits, heads, shift), batch.labels); });
   }
   nb::dict values() const { return from_metrics(metrics_.values()); }
 
@@ -248,6 +249,8 @@ void register_models(nb::module_& m) {
                out[to_str(input.name)] = input.slot_num;
              return out;
            })
+      .def("prediction_columns", [](ModelObject& self) { return self.model().graph().prediction_columns(); })
+      .def("has_binary_labels", [](ModelObject& self) { return self.model().graph().has_binary_labels(); })
       .def("heads",
            [](ModelObject& self) {
              nb::list out;
@@ -284,7 +287,7 @@ void register_models(nb::module_& m) {
              const SingleUser::Use use(self.user());
              Model& model = self.model();
              const double shift = recsys::sampling_shift(self.data());
-             return own(wrap(released([&] { return without_single_head(recsys::predict(model, batch, shift)); })));
+             return own(wrap(released([&] { return without_single_column(recsys::predict(model, batch, shift)); })));
            })
       .def(
           "predict_arrays",

@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 import tercel as tc
@@ -79,3 +80,40 @@ def test_the_model_checks_the_graph(dataset):
     graph.BinaryCrossEntropyLoss(graph.InnerProduct("dens", num_output=1), "label")
     with pytest.raises(tc.ConfigError, match="did you mean 'dense'"):
         tr.Session(graph, dataset)
+
+
+def test_classes_are_predicted():
+    item = np.random.default_rng(0).integers(0, 30, 2000)
+    rows = td.ArrayDataset({"item": item}, labels=(item % 3).astype(np.float32))
+    graph = tr.Graph(sparse="items")
+    graph.CrossEntropyLoss(graph.InnerProduct(graph.Reshape(graph.SparseEmbedding("items", embedding_vec_size=8)),
+                                              num_output=3, top="logits"), "label")
+    session = tr.Session(graph, rows, solver={"lr": 0.05, "batchsize": 100}, optimizer={"type": "Adam"})
+    for batch in session.batches(rows, epochs=4):
+        session.step(batch)
+    found = np.asarray(session.predict(rows))
+    assert found.shape == (2000, 3) and np.allclose(found.sum(axis=1), 1, atol=1e-5)
+    assert (found.argmax(axis=1) == item % 3).mean() > 0.99
+    assert session.evaluate(rows)["auc"] > 0.99
+    with pytest.raises(tc.DataError, match=r"\[CrossEntropyLoss .*numbers of classes, 0 to 2, found 3 in row 1"):
+        session.step({"item": [0, 1]}, [2, 3])
+
+
+def test_attention_over_a_history():
+    draw = np.random.default_rng(1)
+    keys = {f"seen{i}": draw.integers(0, 20, 500) for i in range(3)}
+    rows = td.ArrayDataset({**keys, "target": draw.integers(0, 20, 500)}, labels=draw.integers(0, 2, 500))
+    graph = tr.Graph(sparse="items")
+    history, target = graph.FusedReshapeConcat(graph.SparseEmbedding("items", embedding_vec_size=4),
+                                               top=["history", "target"])
+    copies = graph.Scale(target, axis=1, factor=3)
+    pairs = graph.Concat(copies, history, graph.Sub(copies, history))
+    weights = graph.Softmax(graph.Reshape(graph.InnerProduct(pairs, num_output=1), leading_dim=3, time_step=1))
+    interest = graph.MatrixMultiply(weights, graph.Reshape(history, leading_dim=4, time_step=3))
+    hidden = graph.PReLU_Dice(graph.InnerProduct(graph.Concat(graph.Reshape(interest), target), num_output=8), alpha=0.2)
+    graph.BinaryCrossEntropyLoss(graph.InnerProduct(hidden, num_output=1), "label")
+    session = tr.Session(graph, rows, solver={"batchsize": 50})
+    for batch in session.batches(rows):
+        session.step(batch)
+    assert session.steps == 10 and tuple(session.predict(rows).shape) == (500,)
+    assert set(session.buffers()) == {f"{hidden}.running_mean", f"{hidden}.running_var"}

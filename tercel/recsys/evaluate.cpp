@@ -21,6 +21,7 @@ data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& co
   options.on_bad_record = config.data.on_bad_record;
   options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
+  options.binary_labels = model.graph().has_binary_labels();
   return options;
 }
 
@@ -31,9 +32,10 @@ double sampling_shift(const data::DataIdentity& trained_on, const data::Dataset&
   return sampling_shift(trained_on) - (is_sampled ? std::log(dataset.conversion->negative_rate) : 0);
 }
 
-std::vector<Tensor> shifted(std::vector<Tensor> logits, double logit_shift) {
+std::vector<Tensor> shifted(std::vector<Tensor> logits, Span<Head> heads, double logit_shift) {
   if (logit_shift == 0) return logits;
-  for (Tensor& one : logits) one = add(to(one, kFloat32), logit_shift);
+  for (size_t h = 0; h < heads.size(); ++h)
+    if (heads[h].kind == LossKind::Binary) logits[h] = add(to(logits[h], kFloat32), logit_shift);
   return logits;
 }
 
@@ -45,7 +47,7 @@ MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver obser
   int64_t rows = 0;
   while (reader.next(batch)) {
     model.forward(batch, /*training=*/false, /*step=*/0, result);
-    metrics.add(shifted(result.logits, logit_shift), batch.labels);
+    metrics.add(shifted(result.logits, model.graph().heads, logit_shift), batch.labels);
     if (ranking != nullptr) {  // a shift does not change the order
       const Head& head = model.graph().heads.front();
       const Tensor scores = to(result.logits.front(), kFloat32).contiguous();

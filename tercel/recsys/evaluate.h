@@ -49,7 +49,7 @@ TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, dat
                                  const ModelConfig& config, RowObserver observer, double logit_shift = 0);
 /** A warn() with the number of rows that the reader left out and the first of them; none if it left out none. */
 TERCEL_API void warn_of_bad_records(const data::BatchReader& reader);
-/** Logits with a shift, which do not change where it is 0. */
-TERCEL_API std::vector<Tensor> shifted(std::vector<Tensor> logits, double logit_shift);
+/** The heads' logits, those of LossKind::Binary with a shift; they do not change where it is 0. */
+TERCEL_API std::vector<Tensor> shifted(std::vector<Tensor> logits, Span<Head> heads, double logit_shift);
 
 }  // namespace tercel::recsys

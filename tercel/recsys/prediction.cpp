@@ -8,6 +8,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/nn/softmax.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/evaluate.h"
@@ -130,8 +131,11 @@ std::string check_dataset_fits(const data::DataIdentity& trained_on, const data:
 
 Tensor predict(Model& model, const data::Batch& batch, double logit_shift) {
   const NoGradGuard guard;
-  const std::vector<Tensor> logits = shifted(model.forward(batch).logits, logit_shift);
-  return sigmoid(logits.size() == 1 ? logits[0] : cat(logits, 1)).contiguous();
+  const std::vector<Head>& heads = model.graph().heads;
+  std::vector<Tensor> parts = shifted(model.forward(batch).logits, heads, logit_shift);
+  for (size_t h = 0; h < heads.size(); ++h)
+    parts[h] = heads[h].kind == LossKind::Classes ? softmax(parts[h], 1) : sigmoid(parts[h]);
+  return (parts.size() == 1 ? parts[0] : cat(parts, 1)).contiguous();
 }
 
 int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, double logit_shift) {

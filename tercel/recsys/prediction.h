@@ -52,16 +52,19 @@ TERCEL_API std::string check_dataset_fits(const data::DataIdentity& trained_on, 
  */
 TERCEL_API data::Dataset text_description(const std::string& path);
 
-/** Probabilities [B, heads] of a batch's rows. `logit_shift` is that of sampling_shift(), here and below. */
+/**
+ * Probabilities [B, Graph::prediction_columns()] of a batch's rows: a column for each head, or for each column or class
+ * of one that has several. `logit_shift` is that of sampling_shift(), here and below.
+ */
 TERCEL_API Tensor predict(Model& model, const data::Batch& batch, double logit_shift = 0);
 
 /**
- * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass:
+ * Probabilities [B], or [B, columns] of a model with several, of B rows that are given as arrays, in one pass:
  * Model::make_batch() has names, shapes and errors.
  */
 TERCEL_API Tensor predict(Model& model, Span<data::ArrayInput> inputs, double logit_shift = 0);
 
-/** Receives the click probabilities of consecutive rows [rows, heads], those of a row together. */
+/** Receives the probabilities of consecutive rows [rows, columns], those of a row together. */
 using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;
 
 /** Probabilities for the rows that a reader delivers from its position on; returns their number. */

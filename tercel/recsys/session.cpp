@@ -90,6 +90,7 @@ data::ReaderOptions train_reading(const ModelConfig& config, const Model& model)
   options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
   if (config.data.validation == Validation::HeldOut) options.hold_out = config.data.hold_out;
+  options.binary_labels = model.graph().has_binary_labels();
   return options;
 }
 

@@ -99,7 +99,8 @@ class Model:
     def batches(self, rows: Union[Dataset, ArrayDataset], part: str = "train", **options: Any) -> Iterable[Batch]:
         """
         The rows of a dataset's part, or of arrays, in batches as the model reads them: rows.batches() with `inputs` and,
-        unless it is given, solver.batchsize as `batch_size`.
+        unless they are given, solver.batchsize as `batch_size` and, of a dataset, whether the losses expect labels 0 and 1
+        as `binary_labels`.
         """
         options.setdefault("batch_size", self.config["solver"]["batchsize"])
         options.setdefault("inputs", self.inputs)
@@ -108,6 +109,7 @@ class Model:
             return rows.batches(**options)
         if isinstance(rows, Dataset):
             self._of.check_rows(rows._of)
+            options.setdefault("binary_labels", self._of.has_binary_labels())
             return rows.batches(part, **options)
         raise TypeError(f"rows: expected a Dataset or an ArrayDataset, not {type(rows).__name__}")
 
@@ -152,7 +154,8 @@ class Model:
 
     def predict(self, rows: Any, part: str = "test", *, progress: Progress = None) -> Tensor:
         """
-        Probabilities [rows], or [rows, heads] of a model with several heads. `rows` is one of these:
+        Probabilities [rows], or [rows, columns] of a model with several heads, or whose loss has several columns or
+        classes. `rows` is one of these:
 
         - a dict of arrays: dense values [B, dense_dim] under the name of the graph's tensor, and the dataset's keys
           under the name of an input, [B, slots] or [B, slots, n], or of each of its slots, [B] or [B, n]; instead of an
@@ -181,8 +184,9 @@ class Model:
                 done += batch.rows
                 if progress is not None:
                     progress(done, len(rows))
-            heads = len(self.heads)
-            out = tercel.cat(parts) if parts else tercel.empty((0,) if heads == 1 else (0, heads), dtype=tercel.float32)
+            columns = self._of.prediction_columns()
+            out = tercel.cat(parts) if parts else tercel.empty((0,) if columns == 1 else (0, columns),
+                                                               dtype=tercel.float32)
         elif isinstance(rows, Mapping):
             out = self._of.predict_arrays(_arrays_of(rows))
         else:

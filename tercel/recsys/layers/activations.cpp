@@ -1,5 +1,6 @@
 #include "tercel/recsys/layers/activations.h"
 
+#include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/nn/dropout.h"
 #include "tercel/recsys/part_seed.h"
@@ -24,6 +25,16 @@ Sigmoid::Sigmoid(const Options&, BuildContext& context) : Layer(context) { add_t
 void Sigmoid::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
   tops[0] = sigmoid(bottoms[0]);
 }
+
+Elu::Elu(const Options& options, BuildContext& context) : Layer(context), alpha_(options.elu_param.alpha) {
+  add_top(only_input(context));
+}
+void Elu::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  tops[0] = elu(bottoms[0], alpha_);
+}
+
+Cast::Cast(const Options&, BuildContext& context) : Layer(context) { add_top(only_input(context)); }
+void Cast::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) { tops[0] = bottoms[0]; }
 
 Dropout::Dropout(const Options& options, BuildContext& context)
     : Layer(context), name_(context.name), rate_(options.rate) {

@@ -30,6 +30,38 @@ class Sigmoid final : public Layer {
   void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
 };
 
+struct EluOptions {
+  struct Parameters {
+    double alpha = 1;
+
+    static constexpr auto fields() {
+      return std::tuple(Field{"alpha", &Parameters::alpha, "the output falls to -alpha", at_least(0)});
+    }
+  };
+  Parameters elu_param;
+
+  static constexpr auto fields() { return std::tuple(Field{"elu_param", &EluOptions::elu_param, "shape"}); }
+};
+
+/** x where it is positive, else alpha (exp(x) - 1) (Clevert et al., "ELU", 2015). */
+class Elu final : public Layer {
+ public:
+  using Options = EluOptions;
+  Elu(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  double alpha_;
+};
+
+/** Its input: HugeCTR converts here between dtypes, of which a model has one. */
+class Cast final : public Layer {
+ public:
+  using Options = NoOptions;
+  Cast(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
 struct DropoutOptions {
   double rate = 0.5;
 

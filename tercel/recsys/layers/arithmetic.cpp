@@ -35,15 +35,31 @@ void ElementwiseMultiply::forward(Span<Tensor> bottoms, std::vector<Tensor>& top
   tops[0] = std::move(product);
 }
 
-ReduceSum::ReduceSum(const Options& options, BuildContext& context) : Layer(context), axis_(options.axis) {
+Sub::Sub(const Options&, BuildContext& context) : Layer(context) {
+  constexpr std::string_view expected = "two inputs of one shape";
+  DimVector sizes = common_sizes(context, 2, expected);
+  if (context.bottoms.size() != 2) refuse_inputs(context, expected);
+  add_top(std::move(sizes));
+}
+void Sub::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  tops[0] = sub(bottoms[0], bottoms[1]);
+}
+
+ReductionLayer::ReductionLayer(const ReductionOptions& options, const BuildContext& context)
+    : Layer(context), axis_(options.axis) {
   if (context.bottoms.size() != 1 || static_cast<size_t>(axis_) > context.bottoms[0].sizes.size())
     refuse_inputs(context, str_cat({"one input with an axis ", axis_}));
   DimVector top = context.bottoms[0].sizes;
   top[static_cast<size_t>(axis_ - 1)] = 1;
   add_top(std::move(top));
 }
+
 void ReduceSum::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
-  tops[0] = sum(bottoms[0], {axis_}, /*keepdim=*/true);
+  tops[0] = sum(bottoms[0], {axis()}, /*keepdim=*/true);
+}
+
+void ReduceMean::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  tops[0] = mean(bottoms[0], {axis()}, /*keepdim=*/true);
 }
 
 WeightMultiply::WeightMultiply(const Options& options, BuildContext& context)

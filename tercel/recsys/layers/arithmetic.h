@@ -25,23 +25,46 @@ class ElementwiseMultiply final : public Layer {
   void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
 };
 
-struct ReduceSumOptions {
+/** The first of two inputs of one shape minus the second. */
+class Sub final : public Layer {
+ public:
+  using Options = NoOptions;
+  Sub(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
+struct ReductionOptions {
   int64_t axis = 1;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"axis", &ReduceSumOptions::axis, "dimension to sum over, 0 being the batch", at_least(1)});
+    return std::tuple(Field{"axis", &ReductionOptions::axis, "dimension to reduce, 0 being the batch", at_least(1)});
   }
 };
 
-/** Sums over one dimension, which is kept with size 1. */
-class ReduceSum final : public Layer {
- public:
-  using Options = ReduceSumOptions;
-  ReduceSum(const Options& options, BuildContext& context);
-  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+/** A layer that reduces one dimension, which is kept with size 1. */
+class ReductionLayer : public Layer {
+ protected:
+  ReductionLayer(const ReductionOptions& options, const BuildContext& context);
+  int64_t axis() const { return axis_; }
 
  private:
   int64_t axis_;
+};
+
+/** Sums over one dimension, which is kept with size 1. */
+class ReduceSum final : public ReductionLayer {
+ public:
+  using Options = ReductionOptions;
+  ReduceSum(const Options& options, BuildContext& context) : ReductionLayer(options, context) {}
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
+/** The mean over one dimension, which is kept with size 1. */
+class ReduceMean final : public ReductionLayer {
+ public:
+  using Options = ReductionOptions;
+  ReduceMean(const Options& options, BuildContext& context) : ReductionLayer(options, context) {}
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
 };
 
 struct WeightMultiplyOptions {

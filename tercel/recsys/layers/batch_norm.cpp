@@ -1,8 +1,5 @@
 #include "tercel/recsys/layers/batch_norm.h"
 
-#include "tercel/ops/factories/factories.h"
-#include "tercel/ops/nn/batch_norm.h"
-
 namespace tercel::recsys {
 
 BatchNorm::BatchNorm(const Options& options, BuildContext& context)
@@ -10,26 +7,17 @@ BatchNorm::BatchNorm(const Options& options, BuildContext& context)
   if (context.bottoms.size() != 1 || context.bottoms[0].sizes.size() != 1)
     refuse_inputs(context, "one input [batch, n]");
   const int64_t n = context.bottoms[0].sizes[0];
-  gamma_ = parameters_.reserve(name_ + ".gamma", {n},
-                               nn::Init::constant(options_.gamma_init == BatchNormInit::Zero ? 0 : 1));
-  beta_ = parameters_.reserve(name_ + ".beta", {n}, nn::Init::zero());
+  of_ = GammaAndBeta::reserve(parameters_, name_, n, options_.gamma_init);
   add_top(DimVector{n});
 }
 
-void BatchNorm::allocate(const TensorOptions& place) {
-  running_mean_ = zeros(tops()[0].sizes, place);
-  running_var_ = ones(tops()[0].sizes, place);
-}
+void BatchNorm::allocate(const TensorOptions& place) { running_.allocate(tops()[0].sizes[0], place); }
 
 void BatchNorm::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
-  // A single row, possible in an epoch's last batch, has no variance.
-  const bool by_batch = context.training && bottoms[0].size(0) > 1;
-  tops[0] = batch_norm(bottoms[0], running_mean_, running_var_, parameters_[gamma_], parameters_[beta_],
-                       {by_batch, options_.factor, options_.eps});
+  tops[0] = running_.normalize(bottoms[0], context.training, options_.factor, options_.eps, parameters_[of_.gamma],
+                               parameters_[of_.beta]);
 }
 
-std::vector<std::pair<std::string, Tensor>> BatchNorm::buffers() {
-  return {{name_ + ".running_mean", running_mean_}, {name_ + ".running_var", running_var_}};
-}
+std::vector<std::pair<std::string, Tensor>> BatchNorm::buffers() { return running_.buffers(name_); }
 
 }  // namespace tercel::recsys

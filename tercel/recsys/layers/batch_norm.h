@@ -1,28 +1,20 @@
 // Batch normalization.
 #pragma once
 
-#include <array>
 #include <tuple>
 
 #include "tercel/recsys/layers/layer.h"
-#include "tercel/util/enum_names.h"
+#include "tercel/recsys/layers/norm_parts.h"
 #include "tercel/util/options.h"
 
 namespace tercel::recsys {
-
-/** Default is 1 for gamma and 0 for beta. */
-enum class BatchNormInit : uint8_t { Default, Zero };
-
-constexpr auto enum_names(BatchNormInit) {
-  return std::to_array<EnumName<BatchNormInit>>({{BatchNormInit::Default, "Default"}, {BatchNormInit::Zero, "Zero"}});
-}
 
 struct BatchNormLayerOptions {
   struct Parameters {
     double factor = 1.0;
     double eps = 1e-5;
-    BatchNormInit gamma_init = BatchNormInit::Default;
-    BatchNormInit beta_init = BatchNormInit::Default;
+    NormInit gamma_init = NormInit::Default;
+    NormInit beta_init = NormInit::Default;
 
     static constexpr auto fields() {
       return std::tuple(Field{"factor", &Parameters::factor, "weight of the last batch in the running statistics",
@@ -56,8 +48,8 @@ class BatchNorm final : public Layer {
   nn::ParameterArena& parameters_;
   std::string name_;
   BatchNormLayerOptions::Parameters options_;
-  size_t gamma_, beta_;
-  Tensor running_mean_, running_var_;
+  GammaAndBeta of_;
+  RunningStatistics running_;
 };
 
 }  // namespace tercel::recsys

@@ -2,10 +2,12 @@
 
 namespace tercel::recsys {
 
-Layer::Layer(const BuildContext& context) {
+Layer::Layer(const BuildContext& context) : Layer(context, AnyRows{}) {
   for (const TensorShape& shape : context.bottoms)
-    if (shape.rows_per_sample != context.bottoms[0].rows_per_sample)
-      refuse_inputs(context, "inputs with the same number of rows");
+    if (shape.rows_per_sample != rows_per_sample_) refuse_inputs(context, "inputs with the same number of rows");
+}
+
+Layer::Layer(const BuildContext& context, AnyRows) {
   if (!context.bottoms.empty()) rows_per_sample_ = context.bottoms[0].rows_per_sample;
 }
 

@@ -64,6 +64,9 @@ class TERCEL_API Layer {
  protected:
   /** ConfigError if the inputs differ in their rows per sample. */
   explicit Layer(const BuildContext& context);
+  /** For a layer whose inputs may differ in them; rows_per_sample() is that of the first. */
+  struct AnyRows {};
+  Layer(const BuildContext& context, AnyRows /*inputs*/);
   /** Adds an output with the inputs' rows per sample. */
   void add_top(DimVector sizes) { tops_.push_back(TensorShape::with_rows(std::move(sizes), rows_per_sample_)); }
   /** Adds an output of any shape. */

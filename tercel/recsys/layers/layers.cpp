@@ -3,13 +3,20 @@
 
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/arithmetic.h"
+#include "tercel/recsys/layers/attention.h"
 #include "tercel/recsys/layers/batch_norm.h"
+#include "tercel/recsys/layers/dice.h"
+#include "tercel/recsys/layers/gru.h"
 #include "tercel/recsys/layers/inner_product.h"
 #include "tercel/recsys/layers/interaction.h"
+#include "tercel/recsys/layers/layer_norm.h"
 #include "tercel/recsys/layers/layers_impl.h"
 #include "tercel/recsys/layers/loss.h"
+#include "tercel/recsys/layers/matrix_multiply.h"
 #include "tercel/recsys/layers/mlp.h"
 #include "tercel/recsys/layers/multi_cross.h"
+#include "tercel/recsys/layers/sample_rows.h"
+#include "tercel/recsys/layers/selection.h"
 #include "tercel/recsys/layers/shaping.h"
 #include "tercel/util/options_impl.h"
 
@@ -55,19 +62,37 @@ constexpr LayerEntry kLayers[] = {
     entry<Add>("Add", kCombinesInputs),
     entry<BatchNorm>("BatchNorm"),
     entry<BinaryCrossEntropyLoss>("BinaryCrossEntropyLoss"),
+    entry<Cast>("Cast"),
     entry<Concat>("Concat", kCombinesInputs),
+    entry<CrossEntropyLoss>("CrossEntropyLoss"),
     entry<Dropout>("Dropout"),
+    entry<Elu>("ELU"),
     entry<ElementwiseMultiply>("ElementwiseMultiply"),
     entry<FmOrder2>("FmOrder2"),
+    entry<FusedReshapeConcat>("FusedReshapeConcat"),
+    entry<FusedReshapeConcatGeneral>("FusedReshapeConcatGeneral"),
+    entry<Gru>("GRU"),
+    entry<Gather>("Gather"),
     entry<InnerProduct>("InnerProduct"),
     entry<Interaction>("Interaction", kCombinesInputs),
+    entry<LayerNorm>("LayerNorm"),
     entry<Mlp>("MLP"),
+    entry<MatrixMultiply>("MatrixMultiply"),
     entry<MultiCross>("MultiCross"),
+    entry<MultiCrossEntropyLoss>("MultiCrossEntropyLoss"),
+    entry<MultiHeadAttention>("MultiHeadAttention"),
+    entry<PReluDice>("PReLU_Dice"),
     entry<Relu>("ReLU"),
+    entry<ReduceMean>("ReduceMean"),
     entry<ReduceSum>("ReduceSum"),
     entry<Reshape>("Reshape"),
+    entry<Scale>("Scale"),
+    entry<Select>("Select"),
+    entry<SequenceMask>("SequenceMask"),
     entry<Sigmoid>("Sigmoid"),
     entry<Slice>("Slice"),
+    entry<Softmax>("Softmax"),
+    entry<Sub>("Sub"),
     entry<WeightMultiply>("WeightMultiply"),
 };
 

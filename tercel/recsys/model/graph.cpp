@@ -421,6 +421,9 @@ class Builder {
     const LossOptions& options = layer.options();
     head.l1 = options.regularizer == Regularizer::L1 ? options.regularizer_lambda : 0;
     head.l2 = options.regularizer == Regularizer::L2 ? options.regularizer_lambda : 0;
+    head.kind = layer.kind();
+    head.columns = graph_.tensors[head.logits].shape.sizes[0];
+    head.has_binary_labels = layer.has_binary_labels();
     graph_.heads.push_back(std::move(head));
   }
 
@@ -437,6 +440,16 @@ class Builder {
 };
 
 }  // namespace
+
+bool Graph::has_binary_labels() const {
+  return std::all_of(heads.begin(), heads.end(), [](const Head& head) { return head.has_binary_labels; });
+}
+
+int64_t Graph::prediction_columns() const {
+  int64_t columns = 0;
+  for (const Head& head : heads) columns += head.columns;
+  return columns;
+}
 
 ModelGraph build_graph(const ModelConfig& config, const data::Schema& schema, nn::ParameterArena& parameters) {
   const Json layers = parse_json(config.layers, "layers", JsonErrors::Config);

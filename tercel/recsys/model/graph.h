@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tercel/recsys/layers/loss_kind.h"
 #include "tercel/recsys/layers/tensor_shape.h"
+#include "tercel/util/export.h"
 
 namespace tercel::recsys {
 
@@ -44,12 +46,20 @@ struct Head {
   /** What its loss asks for: lambda times the magnitudes (l1) or half the squares (l2) of all dense weights, divided by
    * solver.batchsize. */
   double l1 = 0, l2 = 0;
+  LossKind kind = LossKind::Binary;
+  int64_t columns = 1;            ///< of the logits
+  bool has_binary_labels = true;  ///< all labels are 0 or 1
 };
 
 struct Graph {
   std::vector<GraphTensor> tensors;
   std::vector<GraphNode> nodes;  ///< in the order in which they run; Data first
   std::vector<Head> heads;       ///< at least one
+
+  /** Whether all labels that heads read are 0 or 1: ReaderOptions::binary_labels of rows for this graph. */
+  TERCEL_API bool has_binary_labels() const;
+  /** Columns of predictions: those of all heads' logits, in order. */
+  TERCEL_API int64_t prediction_columns() const;
 };
 
 }  // namespace tercel::recsys

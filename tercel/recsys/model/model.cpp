@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/fingerprint_impl.h"
@@ -113,6 +115,22 @@ void check_batch(const data::Batch& batch, const data::Schema& schema, Span<data
   }
 }
 
+/** Labels of heads that want 0 and 1, beside heads that want others, so that readers do not check them. */
+void check_binary_labels(const data::Batch& batch, const Graph& graph) {
+  if (!batch.labels.defined() || graph.has_binary_labels()) return;
+  const Tensor labels = empty(batch.labels.sizes(), kFloat64);
+  copy_(labels, batch.labels);
+  for (const Head& head : graph.heads) {
+    if (!head.has_binary_labels) continue;
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const double label = labels.data<double>()[row * labels.size(1) + head.first_label];
+      TERCEL_CHECK(label >= 0 && label <= 1, DataError, "[", graph.nodes[0].type, "] label '",
+                   printable(graph.tensors[head.label].name), "' of head '", printable(head.name),
+                   "': expected 0 or 1, found ", label, " in row ", row, " of the batch");
+    }
+  }
+}
+
 // Positions in masks, rows times up to 2^31 columns, then fit in 64 bits.
 constexpr int64_t kMaxGlobalRows = int64_t{1} << 31;
 
@@ -196,6 +214,7 @@ Model::Result Model::forward(const data::Batch& batch, bool training, int64_t st
 void Model::forward(const data::Batch& batch, bool training, int64_t step, Result& result) {
   State& s = *state_;
   check_batch(batch, s.schema, s.graph.sparse_inputs);
+  check_binary_labels(batch, s.graph);
   data::Batch moved;
   const data::Batch& here = is_at(batch, s.place) ? batch : (moved = batch_at(batch, s.place));
   const GradModeGuard guard(training && grad_enabled());

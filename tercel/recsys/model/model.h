@@ -48,7 +48,7 @@ class TERCEL_API Model {
      * parts add up to that of the whole batch. Undefined if the batch has no labels.
      */
     Tensor loss;
-    std::vector<Tensor> logits;  ///< of each head: [B, 1]
+    std::vector<Tensor> logits;  ///< of each head: [B, 1], or [B, n] of one with n columns
   };
   /**
    * A batch of rows that are given as arrays, named by tensors of the Data layer or by slots of the schema:

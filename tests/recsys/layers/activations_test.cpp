@@ -20,6 +20,28 @@ TEST(ActivationLayers, ValuesAndGradients) {
   refuses("Sigmoid", {{3}, {3}}, "{}", "[Sigmoid x] expected one input");
 }
 
+TEST(EluLayer, ValuesAndGradients) {
+  const Tensor x = make({2, 3}, kFloat64, {-2, -0.5, 0.25, 1, 30, -30});
+  for (const double alpha : {1.0, 0.25, 0.0}) {
+    Built layer("ELU", {{3}}, (R"({"elu_param": {"alpha": )" + std::to_string(alpha) + "}}").c_str());
+    Values expected;
+    for (const double v : values_of(x)) expected.push_back(v > 0 ? v : alpha * (std::exp(v) - 1));
+    expect_near(values_of(layer.run({x})), expected);
+    EXPECT_TRUE(layer.gradients({x})) << alpha;
+  }
+  expect_near(values_of(Built("ELU", {{1}}).run({make({1, 1}, kFloat64, {-1})})), {std::exp(-1) - 1});
+  refuses("ELU", {{3}}, R"({"elu_param": {"alpha": -1}})", "alpha");
+  refuses("ELU", {{3}, {3}}, "{}", "[ELU x] expected one input");
+}
+
+TEST(CastLayer, IsItsInput) {
+  const Tensor x = numbers({2, 3, 4});
+  Built layer("Cast", {{3, 4}});
+  EXPECT_EQ(values_of(layer.run({x})), values_of(x));
+  EXPECT_TRUE(layer.gradients({x}));
+  refuses("Cast", {{3}, {3}}, "{}", "[Cast x] expected one input");
+}
+
 TEST(DropoutLayer, ZeroesItsShareAndScalesTheRest) {
   Built layer("Dropout", {{100}}, R"({"rate": 0.3})");
   const Tensor x = make({200, 100}, kFloat64, Values(20000, 2.0));

@@ -80,6 +80,33 @@ TEST(ElementwiseLayers, ValuesAndGradients) {
   }
 }
 
+TEST(SubLayer, IsTheFirstMinusTheSecond) {
+  const Tensor a = numbers({2, 3}, 1), b = numbers({2, 3}, 2);
+  const Values x = values_of(a), y = values_of(b);
+  Values expected;
+  for (size_t i = 0; i < 6; ++i) expected.push_back(x[i] - y[i]);
+  Built layer("Sub", {{3}, {3}});
+  expect_near(values_of(layer.run({a, b})), expected);
+  EXPECT_TRUE(layer.gradients({a, b}));
+  refuses("Sub", {{3}}, "{}", "[Sub x] expected two inputs of one shape but got [batch, 3]");
+  refuses("Sub", {{3}, {3}, {3}}, "{}", "[Sub x] expected two inputs of one shape but got [batch, 3], [batch, 3], ");
+  refuses("Sub", {{3}, {4}}, "{}", "[Sub x] expected two inputs of one shape but got [batch, 3], [batch, 4]");
+}
+
+TEST(ReduceMeanLayer, AxesStayWithSizeOne) {
+  const Tensor x = make({2, 2, 3}, kFloat64, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
+  Built one("ReduceMean", {{2, 3}}, R"({"axis": 1})"), two("ReduceMean", {{2, 3}}, R"({"axis": 2})");
+  EXPECT_EQ(one.layer->tops()[0], TensorShape({1, 3}));
+  EXPECT_EQ(two.layer->tops()[0], TensorShape({2, 1}));
+  expect_near(values_of(one.run({x})), {2.5, 3.5, 4.5, 25, 35, 45});
+  expect_near(values_of(two.run({x})), {2, 5, 20, 50});
+  EXPECT_TRUE(one.gradients({x}));
+  EXPECT_TRUE(two.gradients({x}));
+  expect_near(values_of(Built("ReduceMean", {{3}}).run({make({1, 3}, kFloat64, {1, 2, 6})})), {3});
+  refuses("ReduceMean", {{3}}, R"({"axis": 2})", "[ReduceMean x] expected one input with an axis 2 but got [batch, 3]");
+  refuses("ReduceMean", {{3}}, R"({"axis": 0})", "axis");
+}
+
 TEST(ReduceSumLayer, AxesStayWithSizeOne) {
   const Tensor x = make({2, 2, 3}, kFloat64, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
   Built one("ReduceSum", {{2, 3}}, R"({"axis": 1})"), two("ReduceSum", {{2, 3}}, R"({"axis": 2})");

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "tercel/recsys/layers/layers_impl.h"
 #include "tercel/util/error.h"
@@ -28,7 +30,6 @@ class Built {
         std::string_view name = "x")
       : rows_per_sample(bottoms.empty() ? 1 : bottoms[0].rows_per_sample) {
     BuildContext build{type, name, bottoms, parameters};
-    Json resolved = Json::object();
     for (const LayerEntry& entry : layer_entries())
       if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), build, resolved);
     if (!layer) throw std::runtime_error("no such layer");
@@ -59,20 +60,23 @@ class Built {
     return {};
   }
 
-  /** Backward of output `top` with respect to all inputs (those that are floating) and all parameters. */
-  ::testing::AssertionResult gradients(const std::vector<Tensor>& bottoms, size_t top = 0) {
-    std::vector<Tensor> all = bottoms;
+  /** Backward of output `top` with respect to the first `count` inputs, or all, and all parameters. */
+  ::testing::AssertionResult gradients(const std::vector<Tensor>& bottoms, size_t top = 0, size_t count = SIZE_MAX) {
+    const size_t n = std::min(count, bottoms.size());
+    std::vector<Tensor> all(bottoms.begin(), bottoms.begin() + static_cast<int64_t>(n));
     for (Tensor& t : all) t.requires_grad_();
     for (const auto& entry : parameters.entries()) all.push_back(entry.tensor);
-    const size_t n = bottoms.size();
     return gradcheck(
         [&](const std::vector<Tensor>& inputs) {
-          return forward(std::vector<Tensor>(inputs.begin(), inputs.begin() + static_cast<int64_t>(n)))[top];
+          std::vector<Tensor> given(inputs.begin(), inputs.begin() + static_cast<int64_t>(n));
+          given.insert(given.end(), bottoms.begin() + static_cast<int64_t>(n), bottoms.end());
+          return forward(given)[top];
         },
         all);
   }
 
-  int64_t rows_per_sample;  // of the inputs
+  int64_t rows_per_sample;  // of the first input
+  Json resolved = Json::object();
   nn::ParameterArena parameters;
   std::unique_ptr<Layer> layer;
   ForwardContext context{.seed = 7, .step = 1};

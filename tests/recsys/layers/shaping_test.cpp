@@ -14,6 +14,11 @@ TEST(ConcatLayer, JoinsAlongItsAxis) {
   Built last("Concat", {{2, 1}, {2, 2}}, R"({"axis": 2})");
   EXPECT_EQ(last.layer->tops()[0], TensorShape({2, 3}));
   expect_near(values_of(last.run({c, d})), {1, 3, 4, 2, 5, 6});
+  const Tensor e = make({1, 1, 2}, kFloat64, {7, 8});
+  Built slots("Concat", {{2, 2}, {1, 2}});
+  EXPECT_EQ(slots.layer->tops()[0], TensorShape({3, 2}));
+  expect_near(values_of(slots.run({d, e})), {3, 4, 5, 6, 7, 8});
+  EXPECT_TRUE(slots.gradients({d, e}));
   refuses("Concat", {{2, 1}, {2, 2}}, "{}",
           "[Concat x] expected inputs that differ in axis 1 only but got [batch, 2, 1], [batch, 2, 2]");
   refuses("Concat", {{2}, {2, 2}}, "{}", "but got [batch, 2], [batch, 2, 2]");

@@ -1,0 +1,47 @@
+// Layer normalization.
+#pragma once
+
+#include <tuple>
+
+#include "tercel/recsys/layers/layer.h"
+#include "tercel/recsys/layers/norm_parts.h"
+#include "tercel/util/options.h"
+
+namespace tercel::recsys {
+
+struct LayerNormOptions {
+  struct Parameters {
+    double eps = 1e-5;
+    NormInit gamma_init = NormInit::Default;
+    NormInit beta_init = NormInit::Default;
+
+    static constexpr auto fields() {
+      return std::tuple(Field{"eps", &Parameters::eps, "added to the variance", above(0)},
+                        Field{"gamma_init", &Parameters::gamma_init, "initial scale"},
+                        Field{"beta_init", &Parameters::beta_init, "initial shift"});
+    }
+  };
+  Parameters ln_param;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"ln_param", &LayerNormOptions::ln_param, "guard of the variance and initial values"});
+  }
+};
+
+/**
+ * [B, ..., n] -> the same: gamma (x - mean) / sqrt(variance + eps) + beta, with mean and variance of each row of n (Ba
+ * et al., "Layer normalization", 2016). Parameters gamma [n], beta [n].
+ */
+class LayerNorm final : public Layer {
+ public:
+  using Options = LayerNormOptions;
+  LayerNorm(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  nn::ParameterArena& parameters_;
+  double eps_;
+  GammaAndBeta of_;
+};
+
+}  // namespace tercel::recsys
