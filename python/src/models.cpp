@@ -158,8 +158,8 @@ class LoadedModelObject final : public ModelObject {
   SingleUser user_{"model", "a signal handler or a callback may not", "load one for each"};
 };
 
-/** Embeddings have no entry of their own in the list of layers, and one set of options. */
-constexpr std::string_view kEmbedding = "SparseEmbedding";
+/** Embeddings have no entry of their own in the list of layers, and one set of options; lookups have more. */
+constexpr std::string_view kEmbedding = "SparseEmbedding", kLookup = "EmbeddingLookup";
 
 /** Adds (group, whether it is required, name, default, text, type) of each option; `group` is "" for none. */
 void describe_grouped(OptionTable table, const void* defaults, std::string_view group, nb::list& out) {
@@ -174,6 +174,18 @@ void describe_grouped(OptionTable table, const void* defaults, std::string_view 
   }
 }
 
+/** The options of a lookup, and those of its table. */
+nb::list describe_lookup() {
+  nb::list lookup, table;
+  const recsys::LookupOptions options;
+  const recsys::EmbeddingParameters parameters;
+  describe_grouped(option_table<recsys::LookupOptions>(), &options, "", lookup);
+  describe_grouped(option_table<recsys::EmbeddingParameters>(), &parameters, "sparse_embedding_hparam", table);
+  for (const nb::handle option : table)
+    if (!option[2].equal(to_str("combiner"))) lookup.append(option);  // of the lookup, not of its table
+  return lookup;
+}
+
 /** (type, whether it is a loss, options) of every layer that a graph may have, but Data. */
 nb::list describe_layers() {
   nb::list out;
@@ -185,6 +197,7 @@ nb::list describe_layers() {
   };
   const recsys::EmbeddingParameters embedding;
   add(kEmbedding, false, option_table<recsys::EmbeddingParameters>(), &embedding, "sparse_embedding_hparam");
+  out.append(nb::make_tuple(to_str(kLookup), false, describe_lookup()));
   for (const recsys::LayerEntry& layer : recsys::layer_entries())
     layer.show_options(
         [&](OptionTable table, const void* defaults) { add(layer.type, layer.is_loss, table, defaults, ""); });
@@ -281,6 +294,13 @@ void register_models(nb::module_& m) {
       .def("check_rows", check_rows)
       .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
       .def("predict_dataset", predict_dataset, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
+      .def("compute_batch",
+           [](ModelObject& self, nb::handle parts, const std::string& tensor) {
+             const data::Batch batch = to_batch(parts);
+             const SingleUser::Use use(self.user());
+             Model& model = self.model();
+             return own(wrap(released([&] { return model.compute(batch, tensor); })));
+           })
       .def("predict_batch",
            [](ModelObject& self, nb::handle parts) {
              const data::Batch batch = to_batch(parts);

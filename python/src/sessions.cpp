@@ -166,6 +166,32 @@ nb::object gradients(SessionObject& self) {
   return nb::make_tuple(dense, tables);
 }
 
+/** ({parameter: {state: tensor}}, {table: {state: tensor}}): views of the optimizers' states. */
+nb::object optimizer_states(SessionObject& self) {
+  const SingleUser::Use use(self.user());
+  Session& session = self.session();
+  self.expect_writes();
+  nb::dict dense, tables;
+  const optim::Optimizer& of = session.dense_optimizer();
+  const Span<const char*> names = optim::Optimizer::state_names(of.options().type);
+  for (const auto& entry : session.model().parameters().entries()) {
+    nb::dict states;
+    for (size_t i = 0; i < of.states().size(); ++i)
+      states[names[i]] =
+          own(wrap(of.states()[i].narrow(0, entry.offset, numel_of(IntSpan(entry.sizes))).view(IntSpan(entry.sizes))));
+    dense[to_str(entry.name)] = states;
+  }
+  recsys::EmbeddingCollection& embeddings = session.model().embeddings();
+  for (size_t t = 0; t < embeddings.tables().size(); ++t) {
+    const Span<const char*> of_table = optim::Optimizer::state_names(embeddings.optimizer(t).type);
+    const std::vector<Tensor>& values = embeddings.tables()[t]->store().states();
+    nb::dict states;
+    for (size_t i = 0; i < values.size(); ++i) states[of_table[i]] = own(wrap(values[i]));
+    tables[to_str(embeddings.tables()[t]->name())] = states;
+  }
+  return nb::make_tuple(dense, tables);
+}
+
 std::vector<std::string> to_names(const nb::list& names) {
   std::vector<std::string> out;
   for_each_item(names.ptr(), [&](PyObject* name, Py_ssize_t) { out.emplace_back(to_text(name)); });
@@ -347,6 +373,7 @@ void register_session(nb::module_& m) {
       .def("update", [](SessionObject& self) { self.train([](Session& session) { session.update(); }); })
       .def("discard", [](SessionObject& self) { self.train([](Session& session) { session.discard(); }); })
       .def("gradients", gradients)
+      .def("optimizer_states", optimizer_states)
       .def("evaluate", evaluate, nb::arg("part"), nb::arg("progress").none())
       .def("save", save, nb::arg("folder"), nb::arg("keep_last"))
       .def("load", load, nb::arg("path"), nb::arg("new_data"))

@@ -10,7 +10,8 @@ void check_names_of_parameters(const char* function, const Graph& graph, Span<st
   const auto has_parameters = [](const GraphNode& node) { return node.table >= 0 || !node.parameters.empty(); };
   std::vector<std::string_view> known;
   for (const GraphNode& node : graph.nodes)
-    if (has_parameters(node)) known.push_back(node.name);
+    if (has_parameters(node) && std::find(known.begin(), known.end(), node.trained_name()) == known.end())
+      known.push_back(node.trained_name());
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     for (const GraphNode& node : graph.nodes)
@@ -26,7 +27,7 @@ std::vector<optim::ElementRange> freeze_parameters(Model& model, const std::set<
   std::vector<optim::ElementRange> trained;
   size_t next = 0;  // parameters are in the order of their layers
   for (const GraphNode& node : model.graph().nodes) {
-    const bool frozen = names.contains(node.name);
+    const bool frozen = names.contains(node.trained_name());
     if (node.table >= 0) {
       Tensor weight = model.embeddings().tables()[static_cast<size_t>(node.table)]->weight();
       weight.requires_grad_(!frozen);

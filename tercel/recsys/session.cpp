@@ -540,6 +540,11 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   return check.warnings;
 }
 
+const optim::Optimizer& Session::dense_optimizer() const {
+  TERCEL_CHECK(dense_, RuntimeError, "session: dense_optimizer: initialize() comes first");
+  return *dense_;
+}
+
 double Session::learning_rate() const {
   return fixed_rate_ ? *fixed_rate_ : optim::learning_rate(config_.solver, steps_ + 1);
 }

@@ -197,6 +197,10 @@ class TERCEL_API Session {
   void unfreeze(Span<std::string> names);
   const std::set<std::string>& frozen() const { return frozen_; }
 
+  /** Of the dense parameters' arena, with its states; those of tables are in their stores. RuntimeError before
+   * initialize(). */
+  const optim::Optimizer& dense_optimizer() const;
+
   Model& model() { return model_; }
   const ModelConfig& config() const { return config_; }
   const RunIdentity& identity() const { return identity_; }

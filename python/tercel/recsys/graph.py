@@ -61,7 +61,7 @@ class Graph:
         layer["top"] = self._free_name(type) if top is None else top if isinstance(top, str) else list(top)
         groups = {name: group for group, _, name, _, _, _ in described}
         for name, value in options.items():
-            if name == "optimizer" and type == _EMBEDDING or name in groups.values():
+            if name == "optimizer" and type in _EMBEDDINGS or name in groups.values():
                 layer.setdefault(name, {}).update(value)
             elif name not in groups:
                 raise TypeError(f"{type}: unknown option {name!r}; known: {', '.join(groups) or 'none'}")
@@ -88,7 +88,7 @@ class Graph:
         return f"Graph({self.name!r}, {len(self.layers)} layers)"
 
 
-_EMBEDDING = "SparseEmbedding"
+_EMBEDDINGS = ("SparseEmbedding", "EmbeddingLookup")
 _LAYERS: Dict[str, Tuple[bool, List[_Option]]] = {
     type: (is_loss, [tuple(option) for option in options]) for type, is_loss, options in _C._describe_layers()}
 

@@ -96,6 +96,16 @@ class Model:
         tensors: Dict[str, Tensor] = self._of.buffers()
         return tensors
 
+    def compute(self, batch: Batch, tensor: str) -> Tensor:
+        """
+        The value of a tensor of the graph over a batch, in evaluation: the output of a layer, a loss, dense values or
+        labels. ConfigError with the nearest name for a tensor that there is not.
+        """
+        if not isinstance(batch, Batch):
+            raise TypeError(f"batch: expected a Batch, not {type(batch).__name__}")
+        value: Tensor = self._of.compute_batch(_parts_of(batch), name_of(tensor, "tensor"))
+        return value
+
     def batches(self, rows: Union[Dataset, ArrayDataset], part: str = "train", **options: Any) -> Iterable[Batch]:
         """
         The rows of a dataset's part, or of arrays, in batches as the model reads them: rows.batches() with `inputs` and,

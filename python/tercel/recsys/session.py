@@ -12,7 +12,7 @@ from tercel.data._options import flag_of, name_of, path_of, progress_of
 from tercel.recsys.config import ModelLike, Section, _config_of
 from tercel.recsys.model import Arrays, Model, Progress, _arrays_of, _parts_of
 
-__all__ = ["Gradients", "Session"]
+__all__ = ["Gradients", "OptimizerStates", "Session"]
 
 
 class Gradients(NamedTuple):
@@ -23,6 +23,15 @@ class Gradients(NamedTuple):
     tables: Dict[str, Tuple[Tensor, Tensor]]
     """By the names of Model.tables(): the rows [n] that the batch uses, in ascending order, and their gradients [n,
     width]; copies."""
+
+
+class OptimizerStates(NamedTuple):
+    """The states of the optimizers: views, which change with training. What is written to them is written there."""
+
+    parameters: Dict[str, Dict[str, Tensor]]
+    """By the names of Model.parameters(): the states by name, such as "m" and "v" of Adam."""
+    tables: Dict[str, Dict[str, Tensor]]
+    """By the names of Model.tables()."""
 
 
 def _names(names: Tuple[Any, ...]) -> List[str]:
@@ -122,6 +131,10 @@ class Session(Model):
     def gradients(self) -> Gradients:
         """The gradients between forward_backward() and update(). RuntimeError at other times."""
         return Gradients(*self._of.gradients())
+
+    def optimizer_states(self) -> OptimizerStates:
+        """The states of the optimizers of all parameters and tables; none of a rule without states, such as SGD."""
+        return OptimizerStates(*self._of.optimizer_states())
 
     @property
     def steps(self) -> int:

@@ -3,9 +3,39 @@
 #include <algorithm>
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/batched_embedding_bag.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
+
+namespace {
+
+/**
+ * Row offsets that have a bag for each of a slot's places, with one key or none: place j of a bag that starts at s and
+ * has n keys starts at s + min(j, n).
+ */
+Tensor offsets_of_places(const Tensor& row_offsets, const Lookup& lookup) {
+  const NoGradGuard no_grad;
+  const int64_t bags = row_offsets.numel() - 1;
+  const Tensor starts = row_offsets.narrow(0, 0, bags);
+  const Tensor counts = sub(row_offsets.narrow(0, 1, bags), starts);
+  if (bags > 0) {
+    const int64_t most = to(max(counts), kInt64).item<int64_t>();
+    TERCEL_CHECK(most <= lookup.places, RuntimeError, "lookup '", lookup.name, "': expected at most ", lookup.places,
+                 " keys in a slot, as its vectors are side by side, but got ", most);
+  }
+  const Tensor places = arange(0, lookup.places, 1, TensorOptions(row_offsets.dtype(), row_offsets.device()));
+  const Tensor inner = add(unsqueeze(starts, 1), minimum(unsqueeze(places, 0), unsqueeze(counts, 1)));
+  return cat({reshape(inner, {bags * lookup.places}), row_offsets.narrow(0, bags, 1)}, 0);
+}
+
+}  // namespace
 
 size_t EmbeddingCollection::add_table(std::unique_ptr<EmbeddingTable> table, const optim::OptimizerOptions& optimizer) {
   tables_.push_back(std::move(table));
@@ -57,8 +87,13 @@ Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Spa
   const EmbeddingTable& table = *tables_[l.table];
   const data::SparseBatch& input = batch.input(l.input);
   try {
-    return batched_embedding_bag(table.weight(), rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner,
-                                 input.key_weights);
+    if (l.places == 0)
+      return batched_embedding_bag(table.weight(), rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner,
+                                   input.key_weights);
+    const Tensor vectors =
+        batched_embedding_bag(table.weight(), rows[group_of_[lookup]], offsets_of_places(input.row_offsets, l),
+                              l.slots * l.places, BagMode::Sum, input.key_weights);
+    return reshape(vectors, {vectors.size(0), l.slots, l.places * table.dim()});
   } catch (const IndexError&) {
     table.refuse_keys(input.keys);
     throw;

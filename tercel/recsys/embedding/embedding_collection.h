@@ -24,6 +24,8 @@ struct Lookup {
   std::string input;
   BagMode combiner = BagMode::Sum;  ///< Sum or Mean
   int64_t slots = 0;                ///< of the input
+  /** Above 0: vectors are not combined, but side by side, those of so many keys of a slot; zeros for missing ones. */
+  int64_t places = 0;
 };
 
 /**
@@ -51,8 +53,8 @@ class TERCEL_API EmbeddingCollection {
    */
   void find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
   /**
-   * Second phase: vectors [B, slots, dim] of a lookup, recorded like any op. IndexError that names table and key for a
-   * key without a row.
+   * Second phase: vectors [B, slots, dim] of a lookup, or [B, slots, places * dim] side by side, recorded like any op.
+   * IndexError that names table and key for a key without a row; RuntimeError for more keys in a slot than places.
    */
   Tensor look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const;
 

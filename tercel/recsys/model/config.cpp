@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tercel/recsys/model/config_impl.h"
+#include "tercel/recsys/model/hugectr_config_impl.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/suggest.h"
 
@@ -38,7 +39,8 @@ optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerO
 }
 
 ModelConfig parse_config(std::string_view text, std::string_view name) {
-  ModelConfig config = config_from_json(parse_json(text, name, JsonErrors::Config), name);
+  const Json json = parse_json(text, name, JsonErrors::Config);
+  ModelConfig config = config_from_json(is_hugectr_config(json) ? translate_hugectr_config(json, name) : json, name);
   const std::string& model = config.model_name;  // names a folder in runs/
   TERCEL_CHECK(model.find('/') == std::string::npos && model != "." && model != "..", ConfigError, name,
                ": model_name: expected the name of a folder, without '/', found '", model, "'");

@@ -23,6 +23,8 @@ constexpr std::string_view kEmbeddingTypes[] = {
 // Far larger than any trainable size; products of these do not overflow.
 constexpr int64_t kMaxRow = int64_t{1} << 31, kMaxTableRows = int64_t{1} << 44;
 
+constexpr std::string_view kLookup = "EmbeddingLookup";
+
 bool is_embedding(std::string_view type) {
   return std::find(std::begin(kEmbeddingTypes), std::end(kEmbeddingTypes), type) != std::end(kEmbeddingTypes);
 }
@@ -64,6 +66,7 @@ class Builder {
 
   ModelGraph build(const Json& layers) {
     TERCEL_CHECK(!layers.empty(), ConfigError, "layers: the list is empty");
+    layers_ = &layers;
     for (size_t i = 0; i < layers.size(); ++i) {
       const Json& layer = layers[i];
       TERCEL_CHECK(layer.is_object() && layer.contains("type") && layer.at("type").is_string(), ConfigError, "layers[",
@@ -77,18 +80,30 @@ class Builder {
         add_data(layer);
       else if (is_embedding(type))
         add_embedding(layer, type);
+      else if (type == kLookup)
+        add_lookup(layer);
       else
         add_layer(layer, type);
     }
     TERCEL_CHECK(!graph_.heads.empty(), ConfigError, "layers: expected a loss layer: ", loss_types());
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
-      TERCEL_CHECK(read_[t] || is_loss(t) || graph_.tensors[t].absent || graph_.tensors[t].kind == TensorKind::Label,
+      TERCEL_CHECK(read_[t] || is_loss(t) || graph_.tensors[t].absent || may_be_unread(graph_.tensors[t].kind),
                    ConfigError, "layers: nothing reads '", graph_.tensors[t].name, "' ",
                    shape_text(graph_.tensors[t].shape));
+    check_names_of_tables();
     return std::move(graph_);
   }
 
  private:
+  /** Freezing and checkpoints know parameters by these names. */
+  void check_names_of_tables() const {
+    for (const auto& [name, shared] : shared_)
+      for (const GraphNode& node : graph_.nodes)
+        TERCEL_CHECK(node.name != name || node.type == kLookup || (node.parameters.empty() && node.table < 0),
+                     ConfigError, "[", kLookup, " ", shared.first, "] the table '", name,
+                     "' has the name of a layer with parameters");
+  }
+
   /** "BinaryCrossEntropyLoss, ...". */
   static std::string loss_types() {
     std::string types;
@@ -100,6 +115,10 @@ class Builder {
   bool is_loss(size_t tensor) const {
     return std::any_of(graph_.heads.begin(), graph_.heads.end(),
                        [tensor](const Head& head) { return head.loss == tensor; });
+  }
+
+  bool may_be_unread(TensorKind kind) const {
+    return kind == TensorKind::Label || (allow_unread_ && kind != TensorKind::Value);
   }
 
   size_t add_tensor(std::string name, TensorShape shape, std::string_view where, TensorKind kind = TensorKind::Value) {
@@ -128,9 +147,15 @@ class Builder {
 
   void add_data(const Json& layer) {
     for (const auto& [key, value] : layer.items()) {
-      constexpr std::string_view known[] = {"type", "label", "dense", "sparse"};
+      constexpr std::string_view known[] = {"type", "label", "dense", "sparse", "allow_unread"};
       TERCEL_CHECK(std::find(std::begin(known), std::end(known), key) != std::end(known), ConfigError,
                    "[Data] unknown option '", key, "'", known_names(key, known));
+    }
+    if (layer.contains("allow_unread")) {
+      const Json& allow = layer.at("allow_unread");
+      TERCEL_CHECK(allow.is_boolean(), ConfigError, "[Data] allow_unread: expected true or false but found ",
+                   describe_json(allow));
+      allow_unread_ = allow.get<bool>();
     }
     DenseOptions dense;
     if (layer.contains("dense")) read_options(layer.at("dense"), dense, "Data dense");
@@ -141,6 +166,7 @@ class Builder {
     graph_.tensors[t].absent = schema_.dense_dim == 0;
     dense.dense_dim = schema_.dense_dim;
     data_ = {{"type", "Data"}, {"label", label}, {"dense", write_options(dense)}, {"sparse", Json::array()}};
+    if (allow_unread_) data_["allow_unread"] = true;
     if (layer.contains("sparse")) {
       TERCEL_CHECK(layer.at("sparse").is_array(), ConfigError, "[Data] sparse: expected a list but found ",
                    describe_json(layer.at("sparse")));
@@ -197,9 +223,19 @@ class Builder {
         static_cast<int64_t>(graph_.sparse_inputs.size());
     graph_.sparse_inputs.push_back({sparse.top, slots});
     first_slot_.push_back(next_slot_);
+    keys_per_slot_.push_back(most_keys(sparse, slots));
     next_slot_ += slots;
     sparse.slot_num = slots;
     data_["sparse"].push_back(write_options(sparse));
+  }
+
+  /** The most keys that a slot of the next input may have: as nnz_per_slot says, else as the dataset does. */
+  int64_t most_keys(const SparseOptions& sparse, int64_t slots) const {
+    if (!sparse.nnz_per_slot.empty()) return *std::max_element(sparse.nnz_per_slot.begin(), sparse.nnz_per_slot.end());
+    int64_t most = 1;
+    for (int64_t s = next_slot_; s < next_slot_ + slots; ++s)
+      most = std::max(most, schema_.slots[static_cast<size_t>(s)].hotness);
+    return most;
   }
 
   void check_nnz(const SparseOptions& sparse, int64_t slots) const {
@@ -227,60 +263,187 @@ class Builder {
     EmbeddingParameters p;
     if (layer.contains("sparse_embedding_hparam"))
       read_options(layer.at("sparse_embedding_hparam"), p, str_cat({type, " ", name}));
-    const std::vector<std::string> bottoms = names_of(layer, "bottom", where);
-    TERCEL_CHECK(bottoms.size() == 1, ConfigError, where, " expected one bottom, a sparse input, but ", bottoms.size(),
-                 " are named");
-    const size_t bottom = find_tensor(bottoms.front(), where);
-    TERCEL_CHECK(graph_.tensors[bottom].kind == TensorKind::SparseInput, ConfigError, where, " its bottom '",
-                 graph_.tensors[bottom].name, "' is not a sparse input but ", shape_text(graph_.tensors[bottom].shape));
-    const int64_t input = input_of_.at(bottom);
-    const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
-    const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
+    const size_t bottom = sparse_bottom(layer, where);
+    const auto input = static_cast<size_t>(input_of_.at(bottom));
+    const int64_t slots = graph_.sparse_inputs[input].slot_num;
     GraphNode node;
     node.type = type;
     node.name = name;
     node.bottoms.push_back(bottom);
     node.tops.push_back(add_tensor(name, {slots, p.embedding_vec_size}, where));
-    const optim::OptimizerOptions optimizer =
-        layer.contains("optimizer")
-            ? read_optimizer(layer.at("optimizer"), optimizer_, str_cat({type, " ", name, " optimizer"}))
-            : optimizer_;
-    optim::check_update_type(optimizer, where);
-    const size_t table = graph_.embeddings.add_table(
-        std::make_unique<StaticTable>(name, keys.first, p.embedding_vec_size,
-                                      initial_rows(p, keys, first_slot_[static_cast<size_t>(input)], slots, where)),
-        optimizer);
+    const optim::OptimizerOptions optimizer = optimizer_of(layer, str_cat({type, " ", name}), where);
+    const Table table = add_table(name, p, optimizer, {input}, where);
     const size_t lookup =
-        graph_.embeddings.add_lookup({name, table, graph_.sparse_inputs[static_cast<size_t>(input)].name,
+        graph_.embeddings.add_lookup({name, table.number, graph_.sparse_inputs[input].name,
                                       p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, slots});
-    // If several tables read an input, its keys must be in the smallest one.
-    data::SparseInput& source = graph_.sparse_inputs[static_cast<size_t>(input)];
-    if (source.table.empty() || keys.count < source.num_keys) {
-      source.table = name;
-      source.num_keys = keys.count;
-    }
-    node.table = static_cast<int64_t>(table);
-    Json resolved = resolved_layer(type, bottoms, tops);
+    note_reader(input, table, name);
+    node.table = static_cast<int64_t>(table.number);
+    node.table_name = name;
+    Json resolved = resolved_layer(type, {graph_.tensors[bottom].name}, tops);
     resolved["sparse_embedding_hparam"] = write_options(p);
     resolved["optimizer"] = write_options(optimizer);
-    node.options = dump_json_line(resolved);
-    graph_.steps.push_back({graph_.nodes.size(), nullptr, lookup});
-    graph_.nodes.push_back(std::move(node));
+    add_lookup_node(std::move(node), resolved, lookup);
+  }
+
+  // Note [Shared tables]
+  // Lookups that name one table share it: the first one says what the table is, and later ones may repeat that. Its
+  // rows are those of the slots of all of them, which is why the list is searched for them when the first one is built.
+  void add_lookup(const Json& layer) {
+    const std::vector<std::string> tops = names_of(layer, "top", kLookup);
+    const std::string& name = tops.front();
+    const std::string where = str_cat({"[", kLookup, " ", name, "]"});
+    TERCEL_CHECK(tops.size() == 1, ConfigError, where, " makes 1 tensor, but ", tops.size(), " tops are named");
+    LookupOptions options;
+    constexpr std::string_view others[] = {"type", "bottom", "top", "sparse_embedding_hparam", "optimizer"};
+    read_options(layer, options, str_cat({kLookup, " ", name}), others);
+    const size_t bottom = sparse_bottom(layer, where);
+    const auto input = static_cast<size_t>(input_of_.at(bottom));
+    const SharedTable& shared = shared_table(layer, options.table, name, where);
+    const int64_t slots = graph_.sparse_inputs[input].slot_num;
+    const bool concat = options.combiner == LookupCombiner::Concat;
+    const int64_t places = concat ? keys_per_slot_[input] : 0;
+    int64_t width = shared.parameters.embedding_vec_size;
+    TERCEL_CHECK(!concat || !__builtin_mul_overflow(width, places, &width), ConfigError, where,
+                 " the vectors of a slot's keys are too long side by side");
+    GraphNode node;
+    node.type = kLookup;
+    node.name = name;
+    node.bottoms.push_back(bottom);
+    node.tops.push_back(add_tensor(name, {slots, width}, where));
+    node.table = static_cast<int64_t>(shared.table.number);
+    node.table_name = options.table;
+    const BagMode mode = options.combiner == LookupCombiner::Mean ? BagMode::Mean : BagMode::Sum;
+    const size_t lookup = graph_.embeddings.add_lookup(
+        {name, shared.table.number, graph_.sparse_inputs[input].name, mode, slots, places});
+    note_reader(input, shared.table, options.table);
+    Json resolved = resolved_layer(std::string(kLookup), {graph_.tensors[bottom].name}, tops);
+    resolved.update(write_options(options));
+    resolved["sparse_embedding_hparam"] = write_options(shared.parameters);
+    resolved["sparse_embedding_hparam"].erase("combiner");
+    resolved["optimizer"] = write_options(shared.optimizer);
+    add_lookup_node(std::move(node), resolved, lookup);
   }
 
   struct KeyRange {
     int64_t first = 0, count = 0;
   };
 
-  /** Keys are globally unique: the table has a row for every key from its first slot's to its last slot's. */
-  KeyRange table_keys(const EmbeddingParameters& p, int64_t first_slot, int64_t slots, std::string_view where) const {
-    int64_t first = INT64_MAX, end = 0;
+  /** A table of the collection. */
+  struct Table {
+    size_t number = 0;
+    int64_t keys = 0;
+  };
+
+  /** See Note [Shared tables]. */
+  struct SharedTable {
+    Table table;
+    EmbeddingParameters parameters;
+    optim::OptimizerOptions optimizer;
+    Json given;  // its options, as its first lookup has them
+    std::string first;
+  };
+
+  /** The sparse input that an embedding reads. */
+  size_t sparse_bottom(const Json& layer, std::string_view where) {
+    const std::vector<std::string> bottoms = names_of(layer, "bottom", where);
+    TERCEL_CHECK(bottoms.size() == 1, ConfigError, where, " expected one bottom, a sparse input, but ", bottoms.size(),
+                 " are named");
+    const size_t bottom = find_tensor(bottoms.front(), where);
+    TERCEL_CHECK(graph_.tensors[bottom].kind == TensorKind::SparseInput, ConfigError, where, " its bottom '",
+                 graph_.tensors[bottom].name, "' is not a sparse input but ", shape_text(graph_.tensors[bottom].shape));
+    return bottom;
+  }
+
+  optim::OptimizerOptions optimizer_of(const Json& layer, const std::string& owner, std::string_view where) const {
+    optim::OptimizerOptions optimizer = optimizer_;
+    if (layer.contains("optimizer"))
+      optimizer = read_optimizer(layer.at("optimizer"), optimizer_, owner + " optimizer");
+    optim::check_update_type(optimizer, where);
+    return optimizer;
+  }
+
+  /** A table with the rows of these inputs' keys. */
+  Table add_table(const std::string& name, const EmbeddingParameters& p, const optim::OptimizerOptions& optimizer,
+                  const std::vector<size_t>& inputs, std::string_view where) {
+    const KeyRange keys = table_keys(p, inputs, optimizer, where);
+    auto table =
+        std::make_unique<StaticTable>(name, keys.first, p.embedding_vec_size, initial_rows(p, keys, inputs, where));
+    return {graph_.embeddings.add_table(std::move(table), optimizer), keys.count};
+  }
+
+  /** If several tables read an input, its keys must be in the smallest one. */
+  void note_reader(size_t input, const Table& table, const std::string& name) {
+    data::SparseInput& source = graph_.sparse_inputs[input];
+    if (!source.table.empty() && table.keys >= source.num_keys) return;
+    source.table = name;
+    source.num_keys = table.keys;
+  }
+
+  void add_lookup_node(GraphNode node, const Json& resolved, size_t lookup) {
+    node.options = dump_json_line(resolved);
+    graph_.steps.push_back({graph_.nodes.size(), nullptr, lookup});
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  /** The options of a lookup's table. */
+  static Json table_options(const Json& layer) {
+    Json options = Json::object();
+    for (const char* key : {"sparse_embedding_hparam", "optimizer"})
+      if (layer.contains(key)) options[key] = layer.at(key);
+    return options;
+  }
+
+  const SharedTable& shared_table(const Json& layer, const std::string& table, const std::string& name,
+                                  std::string_view where) {
+    const Json given = table_options(layer);
+    if (const auto found = shared_.find(table); found != shared_.end()) {
+      TERCEL_CHECK(given.empty() || given == found->second.given, ConfigError, where, " says of the table '", table,
+                   "' something else than its first lookup '", found->second.first, "'");
+      return found->second;
+    }
+    SharedTable shared{{}, {}, {}, given, name};
+    if (given.contains("sparse_embedding_hparam")) {
+      const Json& hparam = given.at("sparse_embedding_hparam");
+      TERCEL_CHECK(!hparam.is_object() || !hparam.contains("combiner"), ConfigError, where,
+                   " the combiner of a lookup is an option beside 'table', not of the table");
+      read_options(hparam, shared.parameters, str_cat({kLookup, " ", name}));
+    }
+    shared.optimizer = optimizer_of(layer, str_cat({kLookup, " ", name}), where);
+    shared.table = add_table(table, shared.parameters, shared.optimizer, readers_of(table), where);
+    return shared_.emplace(table, std::move(shared)).first->second;
+  }
+
+  /** The inputs of all lookups of a table, as far as they are named correctly. */
+  std::vector<size_t> readers_of(const std::string& table) const {
+    std::vector<size_t> inputs;
+    for (const Json& layer : *layers_) {
+      if (!layer.is_object() || layer.value("type", Json()) != Json(std::string(kLookup)) ||
+          layer.value("table", Json()) != Json(table))
+        continue;
+      const Json bottom = layer.value("bottom", Json());
+      const Json& first = bottom.is_array() && !bottom.empty() ? bottom.front() : bottom;
+      for (const auto& [tensor, input] : input_of_)
+        if (first == Json(graph_.tensors[tensor].name)) inputs.push_back(static_cast<size_t>(input));
+    }
+    return inputs;
+  }
+
+  /**
+   * Keys are globally unique: the table has a row for every key from the first to the last one of the slots that it is
+   * for. Where the dataset does not say which there are, the options do.
+   */
+  KeyRange table_keys(const EmbeddingParameters& p, const std::vector<size_t>& inputs,
+                      const optim::OptimizerOptions& optimizer, std::string_view where) const {
+    int64_t first = INT64_MAX, end = 0, slots = 0;
     bool known = true;
-    for (int64_t s = first_slot; s < first_slot + slots; ++s) {
-      const data::Slot& slot = schema_.slots[static_cast<size_t>(s)];
-      known &= slot.size > 0;
-      first = std::min(first, slot.first_key);
-      end = std::max(end, slot.first_key + slot.size);
+    for (const size_t input : inputs) {
+      slots += graph_.sparse_inputs[input].slot_num;
+      for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s) {
+        const data::Slot& slot = schema_.slots[static_cast<size_t>(first_slot_[input] + s)];
+        known &= slot.size > 0;
+        first = std::min(first, slot.first_key);
+        end = std::max(end, slot.first_key + slot.size);
+      }
     }
     const KeyRange keys = known ? KeyRange{first, end - first} : KeyRange{0, end};
     int64_t given = p.max_vocabulary_size_global;
@@ -293,9 +456,10 @@ class Builder {
       for (const int64_t size : p.slot_size_array)
         TERCEL_CHECK(!__builtin_add_overflow(given, size, &given), ConfigError, where, " slot_size_array overflows");
     }
+    if (!known && given == 0) given = workspace_rows(p, optimizer);
     TERCEL_CHECK(known || given > 0, ConfigError, where,
-                 " the dataset does not say how many keys its slots have: slot_size_array or "
-                 "max_vocabulary_size_global is needed");
+                 " the dataset does not say how many keys its slots have: slot_size_array, "
+                 "max_vocabulary_size_global or workspace_size_per_gpu_in_mb is needed");
     TERCEL_CHECK(given == 0 || given >= keys.count, ConfigError, where, " ", option, " makes ", given,
                  " rows but the dataset has ", keys.count, " keys in these slots");
     const int64_t rows = std::max(given, keys.count);
@@ -304,8 +468,8 @@ class Builder {
   }
 
   /** The distributions of the initial values of a table's rows. */
-  std::vector<RowsInit> initial_rows(const EmbeddingParameters& p, const KeyRange& keys, int64_t first_slot,
-                                     int64_t slots, std::string_view where) const {
+  std::vector<RowsInit> initial_rows(const EmbeddingParameters& p, const KeyRange& keys,
+                                     const std::vector<size_t>& inputs, std::string_view where) const {
     const auto by_count = [](int64_t count) {
       return nn::Init::uniform(std::sqrt(1 / static_cast<double>(std::max<int64_t>(1, count))));
     };
@@ -317,17 +481,26 @@ class Builder {
     }
     std::vector<RowsInit> parts;
     int64_t done = 0;  // rows of the slots before
-    for (int64_t s = 0; s < slots; ++s) {
-      const data::Slot& slot = schema_.slots[static_cast<size_t>(first_slot + s)];
+    std::vector<int64_t> slots;
+    for (const size_t input : inputs)
+      for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s) slots.push_back(first_slot_[input] + s);
+    for (size_t s = 0; s < slots.size(); ++s) {
+      const data::Slot& slot = schema_.slots[static_cast<size_t>(slots[s])];
       TERCEL_CHECK(slot.size > 0 && slot.first_key - keys.first == done, ConfigError, where,
                    " init SlotSize: expected slots whose keys follow one another, but slot '", printable(slot.name),
                    "' has the ", slot.size, " keys from ", slot.first_key, " on");
-      const int64_t size = p.slot_size_array.empty() ? slot.size : p.slot_size_array[static_cast<size_t>(s)];
+      const int64_t size = p.slot_size_array.empty() ? slot.size : p.slot_size_array[s];
       parts.push_back({slot.size, by_count(size)});
       done += slot.size;
     }
     parts.back().rows += keys.count - done;  // of the table, without keys in the data
     return parts;
+  }
+
+  /** HugeCTR's formula: the rows, of 4 bytes for each weight and state, that fit into the workspace. */
+  static int64_t workspace_rows(const EmbeddingParameters& p, const optim::OptimizerOptions& optimizer) {
+    const auto values = static_cast<int64_t>(1 + optim::Optimizer::state_names(optimizer).size());
+    return (p.workspace_size_per_gpu_in_mb << 20) / (values * 4 * p.embedding_vec_size);
   }
 
   /** HugeCTR's name of an option of losses, which cannot be a name of a parameter in Python. */
@@ -345,6 +518,7 @@ class Builder {
     const std::string where = str_cat({"[", type, " ", tops.front(), "]"});
     const LayerEntry* entry = nullptr;
     std::vector<std::string_view> known(std::begin(kEmbeddingTypes), std::begin(kEmbeddingTypes) + 2);
+    known.push_back(kLookup);
     for (const LayerEntry& candidate : layer_entries()) {
       if (candidate.type == type) entry = &candidate;
       known.push_back(candidate.type);
@@ -436,6 +610,10 @@ class Builder {
   std::vector<int64_t> first_label_;    // of each label's tensor: its first column
   std::map<size_t, int64_t> input_of_;  // of tensors that are sparse inputs: its number
   std::vector<int64_t> first_slot_;     // of each sparse input
+  std::vector<int64_t> keys_per_slot_;  // of each sparse input: the most
+  std::map<std::string, SharedTable> shared_;
+  const Json* layers_ = nullptr;
+  bool allow_unread_ = false;
   int64_t next_slot_ = 0;
 };
 

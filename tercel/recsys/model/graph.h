@@ -34,7 +34,11 @@ struct GraphNode {
   std::string options;                ///< its JSON object in ModelConfig::layers, every option written out
   std::vector<size_t> bottoms, tops;  ///< tensors
   std::vector<GraphParameter> parameters;
-  int64_t table = -1;  ///< of an embedding: its table in EmbeddingCollection::tables()
+  int64_t table = -1;      ///< of an embedding: its table in EmbeddingCollection::tables()
+  std::string table_name;  ///< of an embedding: its table's, which lookups may share; else ""
+
+  /** By what freezing names its parameters: the name of the layer, or that of its table. */
+  const std::string& trained_name() const { return table >= 0 ? table_name : name; }
 };
 
 /** A loss with its logits and label. */

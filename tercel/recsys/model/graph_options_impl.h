@@ -62,6 +62,27 @@ constexpr auto enum_names(TableInit) {
       {{TableInit::Range, "Range"}, {TableInit::SlotSize, "SlotSize"}, {TableInit::TableSize, "TableSize"}});
 }
 
+/** How an EmbeddingLookup makes one vector of a slot's keys; "average" is HugeCTR's name. */
+enum class LookupCombiner : uint8_t { Sum, Mean, Concat };
+constexpr auto enum_names(LookupCombiner) {
+  return std::to_array<EnumName<LookupCombiner>>({{LookupCombiner::Sum, "sum"},
+                                                  {LookupCombiner::Mean, "average"},
+                                                  {LookupCombiner::Mean, "mean"},
+                                                  {LookupCombiner::Concat, "concat"}});
+}
+
+struct LookupOptions {
+  std::string table;
+  LookupCombiner combiner = LookupCombiner::Sum;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"table", &LookupOptions::table, "name of the table, which several lookups may share", required()},
+        Field{"combiner", &LookupOptions::combiner,
+              "sum or average of a slot's keys, or concat: their vectors side by side"});
+  }
+};
+
 struct EmbeddingParameters {
   int64_t workspace_size_per_gpu_in_mb = 0;
   int64_t max_vocabulary_size_global = 0;
@@ -75,7 +96,9 @@ struct EmbeddingParameters {
   static constexpr auto fields() {
     return std::tuple(
         Field{"workspace_size_per_gpu_in_mb", &EmbeddingParameters::workspace_size_per_gpu_in_mb,
-              "accepted, not needed: the table has a row for every key of the dataset", at_least(0)},
+              "where neither the dataset nor the next option says how many keys there are: the table has the rows that "
+              "fit, with the optimizer's states",
+              at_least(0), at_most(1 << 30)},
         Field{"max_vocabulary_size_global", &EmbeddingParameters::max_vocabulary_size_global,
               "rows of the table; 0: the dataset's keys", at_least(0)},
         Field{"embedding_vec_size", &EmbeddingParameters::embedding_vec_size, "width of a row", at_least(1),

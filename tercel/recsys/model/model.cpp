@@ -1,6 +1,7 @@
 #include "tercel/recsys/model/model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
@@ -16,6 +17,7 @@
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 #include "tercel/util/profile.h"
+#include "tercel/util/suggest.h"
 
 namespace tercel::recsys {
 
@@ -230,6 +232,29 @@ void Model::forward(const data::Batch& batch, bool training, int64_t step, Resul
   s.values.clear();  // saved tensors keep what backward needs
 }
 
+Tensor Model::compute(const data::Batch& batch, std::string_view tensor) {
+  State& s = *state_;
+  std::vector<std::string_view> known;
+  size_t t = s.graph.tensors.size();
+  for (size_t i = 0; i < s.graph.tensors.size(); ++i) {
+    const GraphTensor& candidate = s.graph.tensors[i];
+    if (candidate.kind == TensorKind::SparseInput || candidate.absent) continue;
+    known.push_back(candidate.name);
+    if (candidate.name == tensor) t = i;
+  }
+  TERCEL_CHECK(t < s.graph.tensors.size(), ConfigError, "model: there is no tensor '", printable(tensor), "'",
+               known_names(tensor, known));
+  check_batch(batch, s.schema, s.graph.sparse_inputs);
+  const NoGradGuard guard;
+  run_graph(s.graph, batch_at(batch, s.place), context_of(batch, /*training=*/false, s.seed, /*step=*/0), s.rows,
+            s.values, s.bottoms, s.tops, [&s, t](const GraphNode&) { return !s.values[t].defined(); });
+  const Tensor value = s.values[t];
+  s.values.clear();
+  TERCEL_CHECK(value.defined(), ConfigError, "model: the tensor '", printable(tensor),
+               "' needs labels, and the batch has none");
+  return value;
+}
+
 std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step) {
   State& s = *state_;
   check_batch(batch, s.schema, s.graph.sparse_inputs);
@@ -272,13 +297,14 @@ std::string Model::layers() const {
 
 std::string Model::summary() const {
   std::string text;
+  std::set<int64_t> counted;  // tables: lookups may share them
   for (const GraphNode& node : graph().nodes) {
     if (node.type == "Data") continue;
     text += node.type + " " + printable(node.name) + " ->";
     for (const size_t t : node.tops) text += " " + shape_text(graph().tensors[t].shape);
     int64_t parameters = 0;
     for (const GraphParameter& parameter : node.parameters) parameters += numel_of(parameter.sizes);
-    if (node.table >= 0) {
+    if (node.table >= 0 && counted.insert(node.table).second) {
       const EmbeddingTable& table = *state_->graph.embeddings.tables()[static_cast<size_t>(node.table)];
       parameters = table.rows() * table.dim();
     }

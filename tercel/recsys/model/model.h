@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,12 @@ class TERCEL_API Model {
   Result forward(const data::Batch& batch);
   /** The same; reuses the memory of an earlier result. */
   void forward(const data::Batch& batch, bool training, int64_t step, Result& result);
+  /**
+   * The value of a tensor of the graph over a batch, in evaluation and without gradients: the output of a layer, a
+   * loss, dense values or labels. Layers after it do not run. ConfigError for a name that there is not, for a sparse
+   * input, and for a tensor that is absent without dense values or without labels; else errors as forward().
+   */
+  Tensor compute(const data::Batch& batch, std::string_view tensor);
   /**
    * The first layer whose output has a NaN or an infinity in the training pass of a step over this batch, as "MLP top";
    * empty if there is none: then the losses are finite, but perhaps not their sum. Like every training pass, it updates

@@ -180,5 +180,56 @@ TEST(EmbeddingCollection, Errors) {
   TERCEL_EXPECT_THROW(refused.allocate(1, {}, [] { return true; }), ConfigError, "epsilon");
 }
 
+/** One input of 2 slots: bags of 2, 0, 1 and 2 keys. */
+data::Batch ragged() {
+  data::Batch batch;
+  batch.rows = 2;
+  batch.sparse.push_back({.name = "a",
+                          .slot_num = 2,
+                          .row_offsets = make({5}, kInt64, {0, 2, 2, 3, 5}),
+                          .keys = make({5}, kInt64, {1, 3, 0, 3, 3})});
+  return batch;
+}
+
+TEST(EmbeddingCollection, VectorsSideBySideHaveZerosForMissingKeys) {
+  EmbeddingCollection all;
+  const size_t table = all.add_table(table_of("t", 0, 4, 2), options_of(Rule::Sgd));
+  const size_t lookup = all.add_lookup({"l", table, "a", BagMode::Sum, 2, /*places=*/2});
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
+  const Tensor& weight = all.tables()[0]->weight();
+  const std::vector<double> before = values_of(weight);
+  std::vector<Tensor> rows;
+  all.find_rows(ragged(), NewKeys::Insert, rows);
+  const Tensor vectors = all.look_up(lookup, ragged(), rows);
+  EXPECT_EQ(vectors.sizes(), IntSpan({2, 2, 4}));
+  const auto w = [&before](int64_t key, int64_t column) { return before[static_cast<size_t>(2 * key + column)]; };
+  EXPECT_EQ(values_of(vectors), (std::vector<double>{w(1, 0), w(1, 1), w(3, 0), w(3, 1), 0, 0, 0, 0,  //
+                                                     w(0, 0), w(0, 1), 0, 0, w(3, 0), w(3, 1), w(3, 0), w(3, 1)}));
+  // The gradient of each element is its position: row 3 has three of them.
+  std::vector<double> grad(16);
+  for (size_t i = 0; i < grad.size(); ++i) grad[i] = static_cast<double>(i);
+  sum(mul(vectors, make({2, 2, 4}, kFloat32, grad))).backward();
+  all.update(1, 1);
+  const std::vector<double> after = values_of(weight);
+  const std::vector<double> expected = {8, 9, 0, 1, 0, 0, 2 + 12 + 14, 3 + 13 + 15};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(before[i] - after[i], expected[i], 1e-5) << i;
+}
+
+TEST(EmbeddingCollection, VectorsSideBySideRefuseMoreKeysThanPlaces) {
+  EmbeddingCollection all;
+  const size_t table = all.add_table(table_of("t", 0, 4, 2), options_of(Rule::Sgd));
+  const size_t lookup = all.add_lookup({"l", table, "a", BagMode::Sum, 2, /*places=*/1});
+  ASSERT_TRUE(all.allocate(1, {}, [] { return true; }));
+  std::vector<Tensor> rows;
+  all.find_rows(ragged(), NewKeys::Refuse, rows);
+  TERCEL_EXPECT_THROW(all.look_up(lookup, ragged(), rows), RuntimeError,
+                      "lookup 'l': expected at most 1 keys in a slot, as its vectors are side by side, but got 2");
+  data::Batch none;
+  none.sparse.push_back(
+      {.name = "a", .slot_num = 2, .row_offsets = make({1}, kInt64, {0}), .keys = make({0}, kInt64, {})});
+  all.find_rows(none, NewKeys::Refuse, rows);
+  EXPECT_EQ(all.look_up(lookup, none, rows).sizes(), IntSpan({0, 2, 2}));
+}
+
 }  // namespace
 }  // namespace tercel::recsys

@@ -76,6 +76,7 @@ TEST(ConfigGuide, ListsEveryEntry) {
   expect_section(guide, "### Data: dense", rows_of<DenseOptions>());
   expect_section(guide, "### Data: sparse", rows_of<SparseOptions>());
   expect_section(guide, "### Embeddings", rows_of<EmbeddingParameters>());
+  expect_section(guide, "### EmbeddingLookup", rows_of<LookupOptions>());
   for (const LayerEntry& layer : layer_entries())
     layer.show_options([&](OptionTable table, const void* defaults) {
       expect_section(guide, "### " + std::string(layer.type), rows_of(table, defaults));

@@ -223,7 +223,8 @@ TEST(Graph, TablesHaveARowForEveryKey) {
   wrong(", \"slot_size_array\": [9223372036854775807, 20, 5]", "slot_size_array overflows");
   wrong(", \"max_vocabulary_size_global\": 59",
         "emb] max_vocabulary_size_global makes 59 rows but the dataset has 60 keys");
-  wrong("", "slot_size_array or max_vocabulary_size_global is needed", schema_of({0, 0, 0}));
+  wrong("", "slot_size_array, max_vocabulary_size_global or workspace_size_per_gpu_in_mb is needed",
+        schema_of({0, 0, 0}));
   wrong(", \"combiner\": \"max\"", "combiner");
 }
 
