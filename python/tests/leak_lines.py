@@ -94,7 +94,7 @@ m = tc.utils.mkldnn.to_mkldnn(nn.Linear(3, 4)); m(tc.rand(2, 3)), repr(m), tc.ut
 d = tc.data.ArrayDataset({"a": [0, 1], "b": ([0, 1, 2], [0, 1, 3])}, dense={"x": [1, 2]}, labels=[0, 1]); [b["keys"] for b in d.batches(2, shuffle=True)], d.schema, d.like({"a": [0], "b": [[2]]}, dense=[3])
 s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.step(), s.evaluate(progress=lambda *of: None), s.predict(tc.data.Dataset(clicks)), s.summary(), copy.deepcopy(s.config)
 s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.steps, s.rows, s.loss, s.is_whole, s.inputs, s.heads, s.schema, s.parameters(), s.tables(), s.buffers(), s.frozen, s.freeze("deep"), s.unfreeze("deep")
-s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); b = next(iter(s.batches(tc.data.Dataset(clicks)))); s.forward_backward(b), s.gradients(), s.reduce(), s.update(), s.forward_backward(b), s.discard(), s.step(b), s.predict(b), s.evaluate([b])
+s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); b = next(iter(s.batches(tc.data.Dataset(clicks)))); s.forward_backward(b), s.gradients(), s.reduce(), s.update(), s.forward_backward(b), s.discard(), s.step(b), s.predict(b), s.evaluate([b]), s.compute(b, "loss"), s.optimizer_states()
 s = tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten); s.learning_rate = s.learning_rate; s.learning_rate = None; s.load(s.save(path + "/s" + str(len(os.listdir(path)))))
 d = tc.data.ArrayDataset({"a": [0, 1]}, labels=[0, 1]); s = tc.recsys.Session("dcn", d); s.step({"a": [0]}, [1]), s.predict({"a": [0, 1]}), s.evaluate(d), s.predict(d)
 t = tc.recsys.Trainer("wdl", tc.data.Dataset(clicks), path + "/t" + str(len(os.listdir(path))), solver=ten, callbacks=[lambda p: t.stop()]); t.run(), t.step, t.checkpoint, t.metrics, t.session.steps; m = tc.recsys.load_model(t._folder); m.evaluate(tc.data.Dataset(clicks)), m.step, m.last_step, m.checkpoint; t.close()
@@ -102,7 +102,16 @@ open(path + "/c.csv", "w").write("y,c\n" + "1,a\n0,b\n" * 9); d = tc.data.conver
 with tc.recsys.Trainer("wdl", tc.data.Dataset(clicks), path + "/t" + str(len(os.listdir(path))), solver=ten, callbacks=[tc.recsys.Callback()]) as t: t.run(), t.callbacks.clear()
 c = tc.recsys.Callback(); p = tc.recsys.Progress("step", 1, 1, 1, 1.0, 1.0, 1.0, {}, ""); c(p), c.on_step(p), c.on_evaluation(p), c.on_checkpoint(p)
 g = tc.recsys.Graph(sparse="a"); g.BinaryCrossEntropyLoss(g.InnerProduct(g.Reshape(g.SparseEmbedding("a")), num_output=1), "label"), g.add("ReLU", ["x"]); g.MLP, g.Interaction, g.WeightMultiply
-tc.recsys.preset("wdl"), tc.recsys.preset_names(), tc.recsys.layer_types(), tc.recsys.resolve_config("wdl", solver={"lr": 1}), tc.recsys.Gradients({}, {}), tc.recsys.Model, tc.recsys.LoadedModel
+tc.recsys.preset("wdl"), tc.recsys.preset_names(), tc.recsys.layer_types(), tc.recsys.resolve_config("wdl", solver={"lr": 1}), tc.recsys.Gradients({}, {}), tc.recsys.Model, tc.recsys.LoadedModel, tc.recsys.OptimizerStates({}, {})
+m = hctr(path); m.fit(max_iter=2, display=1, eval_interval=1, snapshot=2, snapshot_prefix=path + "/h/m"), m.summary(), m.solver, m.layers, m.session, m.get_current_loss(), m.get_eval_metrics()
+m = hctr(path); m.start_data_reading(), m.train(), m.eval(), m.set_learning_rate(0.1), m.get_learning_rate_scheduler().get_next(), m.reset_learning_rate_scheduler(1.0), m.get_learning_rate_scheduler().get_step(), m.check_out_tensor("logit", tc.hugectr.Tensor_t.Evaluate), m.export_predictions(path + "/p", path + "/l")
+m = hctr(path); m.freeze_dense(), m.unfreeze_dense(), m.freeze_embedding("emb"), m.unfreeze_embedding(), m.graph_to_json(path + "/g.json"), tc.hugectr.Model(m.solver, hctr_reader(path)).construct_from_json(path + "/g.json", True), tc.hugectr.graph_json.read_graph(path + "/g.json", False), tc.hugectr.graph_json.write_graph
+m = hctr(path); m.save_params_to_files(path + "/s"), m.load_dense_weights(path + "/s_dense_0.model"), m.load_sparse_weights([path + "/s0_sparse_0.model"]), m.load_dense_optimizer_states(path + "/s_opt_dense_0.model"), m.load_sparse_optimizer_states({"emb": path + "/s0_opt_sparse_0.model"})
+m = hctr(path, collection=True, repeat_dataset=False); m.fit(num_epochs=1, eval_interval=1, snapshot=0), m.set_source(m.get_data_reader_train().sources), m.embedding_dump(path + "/d"), m.embedding_load(path + "/d", ["t"]), m.get_data_reader_eval().is_started(), m.get_data_reader_train().rows()
+h = tc.hugectr; h.GroupDenseLayer(h.GroupLayer_t.GroupFusedInnerProduct, "a", ["b"], [1]).layers, h.DenseLayer(h.Layer_t.GRU, ["a"], ["b"]).to_json(), h.DataSource(h.DataSourceParams()).move_to_local(), h.HybridEmbeddingParam(), h.InitParams(h.Initializer_t.Uniform, 1.0), h.LearningRateScheduler
+h = tc.hugectr; c = h.TrainingCallback(); c.on_training_start(), c.on_training_end(1), c.on_eval_start(1), c.on_eval_end(1, {}); h.evaluation.hit_rate([1.0], [1]), h.evaluation.ndcg([1.0], [1]), h.evaluation.smape([1.0], [1]), h.log.warning("words"), h.arguments.number_list([1], "a")
+! tc.hugectr.CreateSolver(batchsize=0)
+! tc.hugectr.CreateETC
 ! tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten).step({"a": [0]}, [1])
 ! tc.recsys.Session("wdl", tc.data.Dataset(clicks), solver=ten).evaluate(progress=lambda *of: 1 / 0)
 ! tc.recsys.Session("wdk", tc.data.Dataset(clicks))
@@ -562,6 +571,39 @@ def clicks(path):
     return folder
 
 
+def hctr_reader(path):
+    """The files of hctr()."""
+    hugectr = tc.hugectr
+    files = {"source": f"{path}/hctr.txt", "eval_source": f"{path}/hctr_eval.txt"}
+    if not os.path.exists(files["source"]):
+        hugectr.DataGenerator(hugectr.DataGeneratorParams(
+            hugectr.DataReaderType_t.Norm, 1, 1, 2, True, slot_size_array=[3, 4], num_files=1, eval_num_files=1,
+            num_samples_per_file=20, **files)).generate()
+    return hugectr.DataReaderParams(hugectr.DataReaderType_t.Norm, check_type=hugectr.Check_t.Sum, **files)
+
+
+def hctr(path, collection=False, **options):
+    """A compiled model in HugeCTR's language."""
+    hugectr = tc.hugectr
+    solver = hugectr.CreateSolver(batchsize=10, batchsize_eval=10, max_eval_batches=1, i64_input_key=True, **options)
+    optimizer = hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local)
+    model = hugectr.Model(solver, hctr_reader(path), optimizer)
+    model.add(hugectr.Input(1, "label", 1, "dense", [hugectr.DataReaderSparseParam("keys", 1, True, 2)]))
+    if collection:
+        tables = hugectr.EmbeddingCollectionConfig()
+        tables.embedding_lookup([hugectr.EmbeddingTableConfig("t", 7, 2)], ["keys"], "emb", ["sum"])
+        tables.shard([["t"]], [("mp", ["t"])])
+        model.add(tables)
+    else:
+        kind = hugectr.Embedding_t.LocalizedSlotSparseEmbeddingHash
+        model.add(hugectr.SparseEmbedding(kind, 1, 2, "sum", "emb", "keys", [3, 4], optimizer))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.Reshape, "emb", "flat", leading_dim=4))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.InnerProduct, "flat", "logit"))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.BinaryCrossEntropyLoss, ["logit", "label"], "loss"))
+    model.compile()
+    return model
+
+
 def loss_of(leaf):
     """A closure for an optimizer: computes a loss and its gradient."""
     def loss():
@@ -581,6 +623,7 @@ def names(path):
         "Failing": Failing, "Tripled": Tripled, "fwAD": fwAD, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
         "raising": raising, "loop": loop, "nothing_fits": nothing_fits, "every": every, "stepped": stepped, "scheduled": scheduled,
         "loss_of": loss_of, "os": os, "ten": {"batchsize": 10}, "Stream": Stream,
+        "hctr": hctr, "hctr_reader": hctr_reader,
     }
 
 

@@ -1,0 +1,166 @@
+"""The files of HugeCTR's scripts as datasets. They are read where they are; nothing is written."""
+
+import itertools
+import os
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+import tercel.data as td
+from tercel import _C
+from tercel.hugectr import log
+from tercel.hugectr.enums import Check_t, DataReaderType_t, Embedding_t
+from tercel.hugectr.reader import DataReaderParams
+from tercel.hugectr.solver import CreateSolver
+
+__all__ = ["Files", "Reader"]
+
+_ONE_HOT = (Embedding_t.LocalizedSlotSparseEmbeddingOneHot.value, Embedding_t.HybridSparseEmbedding.value)
+
+
+class Files:
+    """How the files of a model are read: what DataReaderParams, the solver and the layers say about them."""
+
+    def __init__(self, params: DataReaderParams, solver: CreateSolver, layers: Sequence[Dict[str, Any]]) -> None:
+        self._params, self._solver = params, solver
+        self._data = layers[0]
+        self._embeddings = [layer for layer in layers if "sparse_embedding_hparam" in layer]
+        self._offsets: Optional[str] = None
+
+    @property
+    def label_dim(self) -> int:
+        """Columns of the labels."""
+        dims = self._data["label"]["label_dim"]
+        return sum(dims) if isinstance(dims, list) else int(dims)
+
+    def _nnz(self) -> List[int]:
+        return [n for part in self._data["sparse"] for n in part["nnz_per_slot"]]
+
+    def _sizes_of_one_hot(self) -> List[int]:
+        """
+        The sizes of all slots, if the tables have no hash: slot_size_array of the embeddings, or of the reader where
+        they have none.
+        """
+        if not all(layer["type"] in _ONE_HOT for layer in self._embeddings) or not self._embeddings:
+            return []
+        by_input = {layer["bottom"]: layer["sparse_embedding_hparam"].get("slot_size_array", [])
+                    for layer in self._embeddings}
+        sizes = [size for part in self._data["sparse"] for size in by_input.get(part["top"], [])]
+        if len(sizes) != len(self._nnz()):
+            sizes = list(self._params.slot_size_array)
+        return sizes if len(sizes) == len(self._nnz()) and min(sizes, default=0) > 0 else []
+
+    def open(self, source: str, is_eval: bool) -> td.Dataset:
+        """The rows of a source as the train part of a dataset. DataError and IoError that name file and row."""
+        dataset = self._open(source, is_eval)
+        schema = dataset.schema
+        for what, expected, found in (("label_dim", self.label_dim, schema.label_dim),
+                                      ("dense_dim", self._data["dense"]["dense_dim"], schema.dense_dim),
+                                      ("slots", len(self._nnz()), len(schema.slots))):
+            if expected != found:
+                raise _C.DataError(f"{source}: the model's Input has {expected} {what}, but the files have {found}")
+        return dataset
+
+    def _open(self, source: str, is_eval: bool) -> td.Dataset:
+        params = self._params
+        dims = {"label_dim": self.label_dim, "dense_dim": self._data["dense"]["dense_dim"], "nnz_per_slot": self._nnz()}
+        key_type = "i64" if self._solver.i64_input_key else "u32"
+        if params.data_reader_type is DataReaderType_t.Norm:
+            return td.open_files("norm", train_list=source, key_type=key_type,
+                                 check_mode="sum" if params.check_type is Check_t.Sum else "none", **dims)
+        if params.data_reader_type is DataReaderType_t.Parquet:
+            return td.open_files("parquet", train=[source], nnz_per_slot=self._nnz(), integers=True,
+                                 slot_size_array=params.slot_size_array[:len(self._nnz())])
+        if params.data_reader_type is DataReaderType_t.Raw:
+            rows = params.eval_num_samples if is_eval else params.num_samples
+            return self._open_raw("raw", source, {**dims, "float_label_dense": params.float_label_dense,
+                                                  "num_samples": max(0, rows)})
+        given = params.async_param
+        has_collection = any(layer["type"] == "EmbeddingLookup" for layer in self._embeddings)
+        multi_hot = has_collection if given.multi_hot_reader is None else given.multi_hot_reader
+        is_float = multi_hot if given.is_dense_float is None else given.is_dense_float
+        return self._open_raw("rawasync", source, {**dims, "key_type": key_type if multi_hot else "u32",
+                                                   "is_dense_float": bool(is_float)})
+
+    def _open_raw(self, format: str, source: str, options: Dict[str, Any]) -> td.Dataset:
+        """
+        Tables without a hash have keys that begin at 0 in every slot, as HugeCTR's DLRM script writes them, or that
+        follow those of the slots before, as its reader expects them: the first rows of the train files show which.
+        """
+        sizes = self._sizes_of_one_hot()
+        if not sizes:
+            return td.open_files(format, train=[source], **options)
+        if self._offsets is None:
+            self._offsets = "none"
+            try:
+                first = td.open_files(format, train=[source], slot_size_array=sizes, **options)
+                with first.batches(batch_size=1024, binary_labels=False) as reader:
+                    next(iter(reader), None)
+            except _C.DataError:
+                self._offsets = "add"
+                log.info(f"{source}: keys begin at 0 in every slot: the sizes of the slots before are added")
+        return td.open_files(format, train=[source], slot_size_array=sizes, slot_offsets=self._offsets, **options)
+
+
+class Reader:
+    """
+    The batches of sources: without end in repeat mode, else source after source, once. HugeCTR's scripts get one from
+    Model.get_data_reader_train() and get_data_reader_eval().
+    """
+
+    def __init__(self, files: Files, sources: Sequence[str], inputs: List[Dict[str, Any]], batch_size: int, *,
+                 repeat: bool, drop_last: bool, shuffle: bool, seed: int, workers: int, is_eval: bool) -> None:
+        self._files, self._sources, self._is_eval, self._repeat = files, list(sources), is_eval, repeat
+        self._options: Dict[str, Any] = {
+            "batch_size": batch_size, "inputs": inputs, "shuffle": shuffle, "seed": seed, "binary_labels": False,
+            "num_workers": max(1, min(workers, os.cpu_count() or 1))}
+        if shuffle:
+            self._options["shuffle_unit"] = "batches"
+        self._drop_last = drop_last
+        self._datasets: Dict[str, td.Dataset] = {}
+        self._batches: Optional[Iterator[td.Batch]] = None
+
+    @property
+    def sources(self) -> List[str]:
+        """The files that are read."""
+        return list(self._sources)
+
+    def dataset(self, source: str) -> td.Dataset:
+        """The rows of a source."""
+        if source not in self._datasets:
+            self._datasets[source] = self._files.open(source, self._is_eval)
+        return self._datasets[source]
+
+    def is_started(self) -> bool:
+        """Whether batches have been read since set_source()."""
+        return self._batches is not None
+
+    def set_source(self, source: Any = None) -> None:
+        """Begins with the first row of a source, or of all present ones."""
+        if source:
+            self._sources = [source] if isinstance(source, str) else list(source)
+        self._batches = None
+
+    def rows(self) -> int:
+        """Rows of all sources."""
+        return sum(len(self.dataset(source).train) for source in self._sources)
+
+    def _of(self, source: str, epochs: int) -> Iterator[td.Batch]:
+        dataset = self.dataset(source)
+        # A source that has fewer rows than a batch would have no whole batch.
+        drop_last = self._drop_last and len(dataset.train) >= self._options["batch_size"]
+        options = {**self._options, "inputs": self._options["inputs"] or None}
+        with dataset.batches(epochs=epochs, drop_last=drop_last, **options) as reader:
+            yield from reader
+
+    def __iter__(self) -> Iterator[td.Batch]:
+        """The batches of all sources, once."""
+        return itertools.chain.from_iterable(self._of(source, 1) for source in self._sources)
+
+    def next(self) -> Optional[td.Batch]:
+        """The next batch; None after the last one, which repeat mode does not have. Then the sources begin again."""
+        if self._batches is None:
+            # In repeat mode HugeCTR reads the first of several sources only.
+            self._batches = self._of(self._sources[0], 0) if self._repeat else iter(self)
+        batch = next(self._batches, None)
+        if batch is None:
+            self._batches = None
+        return batch

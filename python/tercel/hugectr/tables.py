@@ -1,0 +1,117 @@
+"""Embedding tables of a model: their keys, and the memory that they need."""
+
+import os
+from dataclasses import dataclass
+from typing import Any, Dict, List, Sequence, Tuple
+
+from tercel import _C
+from tercel.data import Schema
+
+__all__ = ["Table", "check_memory", "inputs_of", "tables_of"]
+
+_STATES = {"SGD": 0, "AdaGrad": 1, "MomentumSGD": 1, "Nesterov": 1, "Adam": 2, "Ftrl": 2, "RMSProp": 1}
+
+
+@dataclass(frozen=True)
+class Table:
+    """
+    A table: its name, its keys, which begin at `first_key`, its width, and numbers that are kept for each weight. A
+    `bounded` table has as many keys as the script says, others as many as the files or the workspace say.
+    """
+
+    name: str
+    first_key: int
+    rows: int
+    width: int
+    states: int
+    bounded: bool
+
+    @property
+    def bytes(self) -> int:
+        """Memory of vectors and states."""
+        return self.rows * self.width * 4 * (1 + self.states)
+
+
+def _ranges(layers: Sequence[Dict[str, Any]], schema: Schema) -> Dict[str, List[Tuple[int, int]]]:
+    """For each sparse input (first key, end) of its slots; (0, 0) where any key may occur."""
+    out, next_slot = {}, 0
+    for part in layers[0]["sparse"]:
+        slots = schema.slots[next_slot:next_slot + part["slot_num"]]
+        out[part["top"]] = [(slot.first_key, slot.first_key + slot.size) if slot.size else (0, 0) for slot in slots]
+        next_slot += part["slot_num"]
+    return out
+
+
+def tables_of(layers: Sequence[Dict[str, Any]], schema: Schema) -> List[Table]:
+    """The tables of a graph's layers for rows of the schema."""
+    by_input = _ranges(layers, schema)
+    described: Dict[str, Dict[str, Any]] = {}
+    ranges: Dict[str, List[Tuple[int, int]]] = {}
+    for layer in layers:
+        if layer["type"] == "EmbeddingLookup":
+            name = layer["table"]
+        elif "sparse_embedding_hparam" in layer:
+            name = layer["top"]
+        else:
+            continue
+        if layer["bottom"] not in by_input:
+            raise _C.ConfigError(f"{layer['type']} {layer['top']!r}: there is no input {layer['bottom']!r}; known: "
+                                 f"{', '.join(by_input)}")
+        described.setdefault(name, layer)
+        ranges.setdefault(name, []).extend(by_input[layer["bottom"]])
+    return [_table(name, layer, ranges[name]) for name, layer in described.items()]
+
+
+def _table(name: str, layer: Dict[str, Any], ranges: List[Tuple[int, int]]) -> Table:
+    hparam, optimizer = layer["sparse_embedding_hparam"], layer.get("optimizer", {})
+    states = _STATES.get(optimizer.get("type", "Adam"), 0) + (optimizer.get("update_type") == "LazyGlobal")
+    width = int(hparam["embedding_vec_size"])
+    known = all(end > first for first, end in ranges)
+    first = min(first for first, _ in ranges) if known else 0
+    rows = max(end for _, end in ranges) - first
+    given = sum(hparam.get("slot_size_array", ())) or max(0, hparam.get("max_vocabulary_size_global", 0))
+    bounded = given > 0
+    if not known and not given:
+        given = (int(hparam.get("workspace_size_per_gpu_in_mb", 0)) << 20) // ((1 + states) * 4 * width)
+    return Table(name, first, max(rows, given), width, states, bounded)
+
+
+def inputs_of(layers: Sequence[Dict[str, Any]], tables: Sequence[Table]) -> List[Dict[str, Any]]:
+    """
+    How a reader groups the slots, with the smallest table that reads each input: a key that it does not have is an
+    error that names file and row.
+    """
+    by_name, out = {table.name: table for table in tables}, []
+    for part in layers[0]["sparse"]:
+        names = [layer["table"] if layer["type"] == "EmbeddingLookup" else layer["top"] for layer in layers
+                 if "bottom" in layer and part["top"] == layer["bottom"]]
+        bounded = [by_name[name] for name in names if name in by_name and by_name[name].bounded]
+        out.append({"name": part["top"], "slot_num": part["slot_num"]})
+        if bounded:
+            smallest = min(bounded, key=lambda table: table.rows)
+            out[-1].update(table=smallest.name, num_keys=smallest.rows)
+    return out
+
+
+def _available() -> int:
+    """Bytes of memory that programs can still have; 0 if the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except (OSError, ValueError):
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_memory(tables: Sequence[Table]) -> None:
+    """OutOfMemoryError that says how much the tables need, if that is more than there is."""
+    needed, there = sum(table.bytes for table in tables), _available()
+    if needed <= there:
+        return
+    largest = max(tables, key=lambda table: table.bytes)
+    raise _C.OutOfMemoryError(
+        f"Model: the {len(tables)} embedding tables need {needed / 1e9:.1f} GB (vectors and states of the optimizer), "
+        f"and {there / 1e9:.1f} GB are free; the largest, {largest.name!r}, has {largest.rows:,} rows of "
+        f"{largest.width}: smaller vectors or vocabularies need less")
