@@ -46,21 +46,14 @@ class Evaluation:
         self._session, self._metrics, self._weights = session, list(metrics), weights
         self._needs_predictions = any(metric in _OF_PREDICTIONS for metric in self._metrics)
         self._found: Any = None
-        self._rows = 0
         self._predictions: List[Any] = []
         self._labels: List[Any] = []
-
-    @property
-    def rows(self) -> int:
-        """Rows since the last values()."""
-        return self._rows
 
     def add(self, batch: Batch) -> None:
         """Adds the rows of a batch."""
         if self._found is None:
             self._found = _C._Metrics(self._session._of)
         self._found.add(_parts_of(batch))
-        self._rows += batch.rows
         if self._needs_predictions:
             predictions = self._session.predict(batch).numpy()
             self._predictions.append(predictions if predictions.ndim == 1 else predictions[:, 0])
@@ -82,5 +75,5 @@ class Evaluation:
             else:
                 value = _OF_PREDICTIONS[metric](np.concatenate(self._predictions), np.concatenate(self._labels))
             out.append((metric.name, value))
-        self._found, self._rows, self._predictions, self._labels = None, 0, [], []
+        self._found, self._predictions, self._labels = None, [], []
         return out
