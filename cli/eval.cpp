@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/console.h"
@@ -10,6 +11,7 @@
 #include "tercel/data/movielens.h"
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/recsys/report/slice_titles.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -25,6 +27,10 @@ struct EvalFlags {
   int64_t max_bad_records = 1000;
   int64_t top = 0;
   int64_t group_rows = 0;
+  std::vector<std::string> metrics;
+  std::string group_by;
+  std::string slice_by;
+  int64_t slices = 0;
   int64_t threads = 0;
 
   static constexpr auto fields() {
@@ -38,6 +44,10 @@ struct EvalFlags {
               at_least(0)},
         Field{"group_rows", &EvalFlags::group_rows,
               "rows of a group for --top; 0: those of a user, in the test part of 'convert movielens'", at_least(0)},
+        Field{"metrics", &EvalFlags::metrics, "what to measure, as auc,gauc,ne; empty: what the run measured"},
+        Field{"group_by", &EvalFlags::group_by, "slot whose keys are the groups of gauc, hit_rate@K and ndcg@K"},
+        Field{"slice_by", &EvalFlags::slice_by, "slot whose most frequent keys are evaluated apart"},
+        Field{"slices", &EvalFlags::slices, "how many of them; 0: as configured", at_least(0), at_most(10000)},
         Field{"threads", &EvalFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)});
   }
@@ -55,6 +65,39 @@ int64_t group_rows_of(const EvalFlags& flags, const data::Dataset& dataset) {
   return options.test_negatives + 1;
 }
 
+/** What to measure: what the run measured, but for the flags. */
+recsys::MetricOptions options_of(const EvalFlags& flags, const recsys::MetricOptions& configured) {
+  recsys::MetricOptions options = configured;
+  options.targets.clear();
+  if (!flags.metrics.empty()) options.metrics = flags.metrics;
+  if (!flags.group_by.empty()) options.group_by = flags.group_by;
+  if (!flags.slice_by.empty()) options.slice_by = flags.slice_by;
+  if (flags.slices > 0) options.slices = flags.slices;
+  recsys::check_metric_options(options, "eval");
+  return options;
+}
+
+/** A line for each slice: "  c3  1,200 rows  mean label 0.2500  auc 0.7871  log_loss 0.4338". */
+std::string slice_lines(const recsys::HeadDetails& head, bool named, const std::string& slot) {
+  std::string text = str_cat({"by ", printable(slot), named ? ", head " + printable(head.name) : "", ":\n"});
+  for (const recsys::Slice& slice : head.slices)
+    text +=
+        str_cat({"  ", printable(slice.title), "  ", format_count(slice.rows), slice.rows == 1 ? " row  " : " rows  ",
+                 metric_text({{"mean label", slice.label}}), "  ", metric_text(slice.values), "\n"});
+  return text;
+}
+
+Json slices_json(const recsys::HeadDetails& head) {
+  Json list = Json::array();
+  for (const recsys::Slice& slice : head.slices) {
+    Json entry{{"key", slice.key}, {"value", slice.title}, {"rows", slice.rows}};
+    add_metrics(entry, {{"label", slice.label}});
+    add_metrics(entry, slice.values);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 }  // namespace
 
 int run_eval(CommandLine& line) {
@@ -65,7 +108,7 @@ int run_eval(CommandLine& line) {
   line.argument("DATA", "folder of a dataset with the model's vocabulary", data_path);
   line.options(flags);
   line.options(common);
-  line.example("tercel eval runs/first data");
+  line.example("tercel eval runs/first data --metrics auc,gauc,ne --group-by user --slice-by country");
   if (!line.parse()) return 0;
   use_threads(flags.threads, common);
 
@@ -75,6 +118,8 @@ int run_eval(CommandLine& line) {
   if (const std::string difference = recsys::check_dataset_fits(model.data, dataset); !difference.empty())
     print_warning(common, str_cat({dataset.folder, ": ", difference}));
   const data::DataPart& part = dataset.part(flags.part);
+  static_cast<recsys::MetricOptions&>(model.config.solver) = options_of(flags, model.config.solver);
+  const recsys::MetricOptions& options = model.config.solver;
   data::ReaderOptions reading = recsys::evaluation_reading(model.model, model.config);
   reading.on_bad_record = flags.on_bad_record;
   reading.max_bad_records = flags.max_bad_records;
@@ -86,7 +131,7 @@ int run_eval(CommandLine& line) {
     ranking.emplace(group_rows_of(flags, dataset), flags.top);
   }
   data::BatchReader reader(dataset, flags.part, reading);
-  recsys::MetricValues values;
+  recsys::EvaluationResult found;
   {
     Progress progress(common, "eval");
     const auto observer = [&](int64_t rows) {
@@ -94,10 +139,17 @@ int run_eval(CommandLine& line) {
       check_interrupted();
       return true;
     };
-    values = recsys::evaluate(model.model, reader, observer, recsys::sampling_shift(model.data, dataset, flags.part),
-                              ranking ? &*ranking : nullptr);
+    found = recsys::measure(model.model, reader, options, observer,
+                            recsys::sampling_shift(model.data, dataset, flags.part), ranking ? &*ranking : nullptr);
   }
+  if (!options.slice_by.empty()) {
+    const recsys::SliceTitles titles(dataset, options.slice_by);
+    for (recsys::HeadDetails& head : found.heads) titles.set(head.slices);
+  }
+  const recsys::MetricValues& values = found.values;
   print_text(common, str_cat({metric_text(values), "\n"}));
+  for (const recsys::HeadDetails& head : found.heads)
+    if (!head.slices.empty()) print_text(common, slice_lines(head, found.heads.size() > 1, options.slice_by));
   print_bad_records(common, reader.bad_records(), reader.first_bad_record());
   if (part.truth) {
     print_text(common, str_cat({metric_text({{"true auc", part.truth->auc}, {"true log_loss", part.truth->log_loss}}),
@@ -115,6 +167,9 @@ int run_eval(CommandLine& line) {
     json["rows"] = part.rows() - reader.bad_records();
     json["bad_records"] = reader.bad_records();
     add_metrics(json, values);
+    if (!options.slice_by.empty())
+      for (const recsys::HeadDetails& head : found.heads)
+        json[found.heads.size() > 1 ? "slices/" + head.name : "slices"] = slices_json(head);
     if (part.truth) {
       json["true_auc"] = part.truth->auc;
       json["true_log_loss"] = part.truth->log_loss;

@@ -9,6 +9,7 @@ CommandFunction run_eval;
 CommandFunction run_generate;
 CommandFunction run_info;
 CommandFunction run_predict;
+CommandFunction run_report;
 CommandFunction run_train;
 CommandFunction run_tune;
 CommandFunction run_verify;
@@ -22,6 +23,7 @@ constexpr Command kCommands[] = {
     {"tune", "search for good options by validation", run_tune},
     {"eval", "evaluate a trained model on a dataset", run_eval},
     {"predict", "predict click probabilities for a dataset or raw text", run_predict},
+    {"report", "write an HTML page that shows runs and compares them", run_report},
     {"info", "describe a dataset, a run or a checkpoint", run_info},
     {"verify", "check every checksum and every row of a dataset", run_verify},
     {"doctor", "show CPU, memory and settings of this machine", run_doctor},

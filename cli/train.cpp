@@ -39,6 +39,7 @@ struct TrainFlags {
   std::string init_from;
   bool refit = false;
   int64_t threads = 0;
+  bool tensorboard = false;
   bool print_config = false;
   std::string profile;
 
@@ -59,6 +60,7 @@ struct TrainFlags {
         Field{"refit", &TrainFlags::refit,
               "afterwards train on all rows, those of validation too, for as many passes as the best model needed; "
               "that model is in --out, and the first run in OUT-selection"},
+        Field{"tensorboard", &TrainFlags::tensorboard, "write a file of events for TensorBoard into the run's folder"},
         Field{"profile", &TrainFlags::profile,
               "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
               "first "
@@ -140,6 +142,7 @@ recsys::ModelConfig read_config(const TrainFlags& flags, const ConfigFlags& entr
   if (config.model_name.empty()) config.model_name = "model";
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   entries.apply(config);
+  if (flags.tensorboard) config.solver.tensorboard = true;
   return config;
 }
 
@@ -301,6 +304,8 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
                                 ? str_cat({"; ended early, as ", trainer.plan().config.solver.early_stop,
                                            " validations in turn found no better model"})
                                 : "";
+  if (trainer.result().passed_targets)
+    print_text(common, "the last validation passed solver.targets, which ends the run\n");
   print_text(common, checkpoint.empty() ? std::string("stopped before the first step; nothing is saved\n")
                                         : str_cat({what, speed, early, "; checkpoint ", printable(checkpoint), "\n"}));
   // Of all epochs, those before a run went on included.
@@ -317,7 +322,7 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   Json& json = outcome.json;
   json["run"] = out;
   json["model"] = config.model_name;
-  json["end"] = to_string(end);
+  json["end"] = trainer.result().passed_targets ? std::string_view("targets") : to_string(end);
   json["step"] = trainer.step();
   json["rows"] = reporter.rows();
   json["bad_records"] = bad_records;

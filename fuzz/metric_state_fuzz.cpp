@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "tercel/recsys/metrics/metric.h"
 #include "tercel/util/checksum.h"
@@ -12,15 +13,20 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  const auto metrics = tercel::recsys::make_metrics();
-  tercel::recsys::Metric& metric = *metrics[data[0] / 2 % metrics.size()];
+  const tercel::Span<std::string_view> names = tercel::recsys::metric_names();
+  std::string name(names[data[0] / 2 % names.size()]);
+  if (name.ends_with("@K")) name.back() = '3';
+  if (name.ends_with("@P")) name.replace(name.size() - 1, 1, "0.8");
+  const auto made = tercel::recsys::make_metric(name, "fuzz");
+  tercel::recsys::Metric& metric = *made;
   std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   if (data[0] % 2 == 1) {
     const uint64_t sum = tercel::checksum(bytes.data(), bytes.size());
     bytes.append(reinterpret_cast<const char*>(&sum), sizeof(sum));
   }
   const float logits[] = {-1, 2, 1}, labels[] = {0, 0, 1};
-  metric.add(logits, labels);
+  const int64_t groups[] = {4, 4, 5};
+  metric.add({logits, labels, {}, groups});
   const std::string before = metric.state();
   try {
     metric.merge(bytes);

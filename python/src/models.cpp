@@ -17,7 +17,6 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/layers/layers_impl.h"
-#include "tercel/recsys/metrics/head_metrics.h"
 #include "tercel/recsys/model/graph_options_impl.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/enum_names.h"
@@ -81,7 +80,8 @@ class Probabilities {
 /** Metrics of batches that Python has. */
 class MetricsObject {
  public:
-  explicit MetricsObject(ModelObject& of) : owner_(nb::find(of)), of_(of), metrics_(of.model().graph().heads) {}
+  explicit MetricsObject(ModelObject& of)
+      : owner_(nb::find(of)), of_(of), evaluator_(of.model(), of.config().solver, recsys::sampling_shift(of.data())) {}
   MetricsObject(const MetricsObject&) = delete;
   MetricsObject& operator=(const MetricsObject&) = delete;
 
@@ -89,16 +89,14 @@ class MetricsObject {
     const data::Batch batch = to_batch(parts);
     TERCEL_CHECK(batch.labels.defined(), RuntimeError, "evaluate: the batch has no labels");
     const SingleUser::Use use(of_.user());
-    const double shift = recsys::sampling_shift(of_.data());
-    const std::vector<recsys::Head>& heads = of_.model().graph().heads;
-    released([&] { metrics_.add(recsys::shifted(of_.model().forward(batch).logits, heads, shift), batch.labels); });
+    released([&] { evaluator_.add(batch, of_.model().forward(batch).logits); });
   }
-  nb::dict values() const { return from_metrics(metrics_.values()); }
+  nb::dict values() const { return from_metrics(evaluator_.values()); }
 
  private:
   nb::object owner_;
   ModelObject& of_;
-  recsys::HeadMetrics metrics_;
+  recsys::Evaluator evaluator_;
 };
 
 /** DataError unless the dataset's rows mean what those mean that the model was trained on. */

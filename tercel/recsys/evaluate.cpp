@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/recsys/metrics/head_metrics.h"
 #include "tercel/recsys/metrics/values_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/warning.h"
@@ -22,6 +20,7 @@ data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& co
   options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
   options.binary_labels = model.graph().has_binary_labels();
+  options.columns = evaluation_columns(model, config.solver);
   return options;
 }
 
@@ -32,22 +31,15 @@ double sampling_shift(const data::DataIdentity& trained_on, const data::Dataset&
   return sampling_shift(trained_on) - (is_sampled ? std::log(dataset.conversion->negative_rate) : 0);
 }
 
-std::vector<Tensor> shifted(std::vector<Tensor> logits, Span<Head> heads, double logit_shift) {
-  if (logit_shift == 0) return logits;
-  for (size_t h = 0; h < heads.size(); ++h)
-    if (heads[h].kind == LossKind::Binary) logits[h] = add(to(logits[h], kFloat32), logit_shift);
-  return logits;
-}
-
-MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer, double logit_shift,
-                      RankingMetrics* ranking) {
-  HeadMetrics metrics(model.graph().heads);
+EvaluationResult measure(Model& model, data::BatchReader& reader, const MetricOptions& options, RowObserver observer,
+                         double logit_shift, RankingMetrics* ranking) {
+  Evaluator evaluator(model, options, logit_shift);
   data::Batch batch;
   Model::Result result;
   int64_t rows = 0;
   while (reader.next(batch)) {
     model.forward(batch, /*training=*/false, /*step=*/0, result);
-    metrics.add(shifted(result.logits, model.graph().heads, logit_shift), batch.labels);
+    evaluator.add(batch, result.logits);
     if (ranking != nullptr) {  // a shift does not change the order
       const Head& head = model.graph().heads.front();
       const Tensor scores = to(result.logits.front(), kFloat32).contiguous();
@@ -57,18 +49,18 @@ MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver obser
     rows += batch.rows;
     if (!observer(rows)) return {};
   }
-  MetricValues values = metrics.values();
+  EvaluationResult found = evaluator.result();
   if (ranking != nullptr)
-    for (auto& value : ranking->values()) values.push_back(std::move(value));
-  return values;
+    for (auto& value : ranking->values()) found.values.push_back(std::move(value));
+  return found;
 }
 
 MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
                       RowObserver observer, double logit_shift) {
   data::BatchReader reader(dataset, part, evaluation_reading(model, config));
-  MetricValues values = evaluate(model, reader, observer, logit_shift);
+  EvaluationResult found = measure(model, reader, config.solver, observer, logit_shift);
   warn_of_bad_records(reader);
-  return values;
+  return std::move(found.values);
 }
 
 void warn_of_bad_records(const data::BatchReader& reader) {

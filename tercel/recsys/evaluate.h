@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/data_identity.h"
 #include "tercel/data/dataset.h"
+#include "tercel/recsys/evaluator.h"
 #include "tercel/recsys/metrics/ranking.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
@@ -16,16 +14,13 @@
 
 namespace tercel::recsys {
 
-/**
- * Values by name: auc, log_loss, accuracy, calibration. Of a model with several heads: auc, the mean of the heads'
- * weighted by their weights (all alike if all weights are 0), then auc/loss1 and so on of each head.
- */
-using MetricValues = std::vector<std::pair<std::string, double>>;
-
 /** Called after each batch with the number of rows done; returns whether to continue. */
 using RowObserver = FunctionRef<bool(int64_t rows)>;
 
-/** How evaluations and predictions read: once, in batches of solver.batchsize_eval. */
+/**
+ * How evaluations and predictions read: once, in batches of solver.batchsize_eval, with the columns of solver.group_by
+ * and slice_by. ConfigError for a slot or column that there is not.
+ */
 TERCEL_API data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& config);
 
 /**
@@ -39,17 +34,16 @@ TERCEL_API double sampling_shift(const data::DataIdentity& trained_on, const dat
                                  data::PartName part);
 
 /**
- * Metrics of a model on the rows that a reader delivers from its position on. Empty if the observer stopped it.
- * `logit_shift` is that of sampling_shift(). With `ranking`, its values follow, of the first head.
+ * Measures a model on the rows that a reader delivers from its position on; the reader has evaluation_columns().
+ * Without values if the observer stopped it. `logit_shift` is that of sampling_shift(). With `ranking`, its values
+ * follow, of the first head. Errors as Evaluator.
  */
-TERCEL_API MetricValues evaluate(Model& model, data::BatchReader& reader, RowObserver observer, double logit_shift = 0,
-                                 RankingMetrics* ranking = nullptr);
-/** The same on a part of a dataset; every row counts once. Warns as warn_of_bad_records(). */
+TERCEL_API EvaluationResult measure(Model& model, data::BatchReader& reader, const MetricOptions& options,
+                                    RowObserver observer, double logit_shift = 0, RankingMetrics* ranking = nullptr);
+/** The values alone, on a part of a dataset; every row counts once. Warns as warn_of_bad_records(). */
 TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part,
                                  const ModelConfig& config, RowObserver observer, double logit_shift = 0);
 /** A warn() with the number of rows that the reader left out and the first of them; none if it left out none. */
 TERCEL_API void warn_of_bad_records(const data::BatchReader& reader);
-/** The heads' logits, those of LossKind::Binary with a shift; they do not change where it is 0. */
-TERCEL_API std::vector<Tensor> shifted(std::vector<Tensor> logits, Span<Head> heads, double logit_shift);
 
 }  // namespace tercel::recsys

@@ -152,6 +152,7 @@ int64_t predict(Model& model, const ModelConfig& config, const data::DataIdentit
                 const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
   data::ReaderOptions reading = evaluation_reading(model, config);
   reading.on_bad_record = data::OnBadRecord::Fail;  // every row has its probability
+  reading.columns.clear();                          // those of evaluations
   data::BatchReader reader(dataset, part, reading);
   return predict(model, reader, sink, sampling_shift(trained_on, dataset, part));
 }

@@ -73,7 +73,8 @@ void RunFolder::write_description(const data::Dataset& dataset) const {
 }
 
 void RunFolder::remove_stale_files() const {
-  for (const std::string& file : {config(), description(), join_path(path_, kVocabularyFile), metrics()})
+  for (const std::string& file :
+       {config(), description(), join_path(path_, kVocabularyFile), metrics(), metrics_table(), details()})
     remove_stale_temporaries(path_, file_name(file));
   if (exists(checkpoints())) remove_stale_temporaries(checkpoints());
 }

@@ -5,6 +5,8 @@
 //                    dataset.json, because --force takes a folder with such a file for a dataset
 //   vocabulary       copied, for raw text
 //   metrics.jsonl    a line for each report and evaluation
+//   metrics.csv      the same as a table
+//   details.json     reliability diagrams and slices of the last evaluation
 //   checkpoints/     see checkpoint.h
 //   lock             held by the trainer
 #pragma once
@@ -26,6 +28,8 @@ class RunFolder {
   std::string config() const { return join_path(path_, "config.json"); }
   std::string description() const { return join_path(path_, "trained_on.json"); }
   std::string metrics() const { return join_path(path_, "metrics.jsonl"); }
+  std::string metrics_table() const { return join_path(path_, "metrics.csv"); }
+  std::string details() const { return join_path(path_, "details.json"); }
   std::string checkpoints() const { return join_path(path_, "checkpoints"); }
   std::string lock() const { return join_path(path_, "lock"); }
 

@@ -132,7 +132,9 @@ bool all_finite(const Tensor& t) {
 }  // namespace
 
 Session::Session(const ModelConfig& config, const data::Dataset& described, Model model)
-    : config_(config), model_(std::move(model)), identity_(identity_of_run(config, model_, described)) {}
+    : config_(config), model_(std::move(model)), identity_(identity_of_run(config, model_, described)) {
+  const Evaluator checked(model_, config_.solver);  // reports what is wrong before anything is allocated
+}
 
 Session::Session(const ModelConfig& config, const data::Schema& schema)
     : Session(config, described_by(schema), Model(config, schema)) {}
@@ -429,7 +431,9 @@ void Session::restore_buffers() {
   for (size_t i = 0; i < buffers_.size(); ++i) copy_(buffers_[i], kept_buffers_[i]);
 }
 
-MetricValues Session::evaluate(data::PartName part, RowObserver observer) {
+MetricValues Session::evaluate(data::PartName part, RowObserver observer) { return measure(part, observer).values; }
+
+EvaluationResult Session::measure(data::PartName part, RowObserver observer) {
   TERCEL_CHECK(part != data::PartName::Train, ConfigError,
                "session: evaluate: expected the validation or the test part, found train");
   const bool is_test = part == data::PartName::Test;
@@ -447,9 +451,9 @@ MetricValues Session::evaluate(data::PartName part, RowObserver observer) {
   const Rewound rewound{*reader};
   // Rows held out were sampled as those that are trained.
   const double shift = reader->options().held_out ? 0 : sampling_shift(identity_.data);
-  MetricValues values = recsys::evaluate(model_, *reader, observer, shift);
+  EvaluationResult found = recsys::measure(model_, *reader, config_.solver, observer, shift);
   warn_of_bad_records(*reader);
-  return values;
+  return found;
 }
 
 std::string Session::validation_digest() const {

@@ -144,6 +144,8 @@ class TERCEL_API Session {
    */
   MetricValues evaluate(RowObserver observer) { return evaluate(data::PartName::Test, observer); }
   MetricValues evaluate(data::PartName part, RowObserver observer);
+  /** The same, with reliability diagrams and slices of each head. */
+  EvaluationResult measure(data::PartName part, RowObserver observer);
   /** Rows of the test part; 0 without one. */
   int64_t test_rows() const { return test_reader_ ? test_reader_->epoch_rows() : 0; }
   /**

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/report/run_records_impl.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/file.h"
@@ -65,6 +66,7 @@ struct Trainer::State {
   CheckpointStore checkpoints;
   std::vector<std::string> warnings;
   File metrics_file;
+  std::optional<RunRecords> records;
   MetricValues last_metrics;
   FunctionRef<bool()> go_on;                    // of the running call of the constructor or run()
   bool must_stop_ = false, is_removed = false;  // the latter: of the run's folder, before the first step
@@ -155,6 +157,18 @@ struct Trainer::State {
   void write_metrics(const Json& line) {
     const std::string text = dump_json_line(line) + "\n";
     metrics_file.write_all(text.data(), text.size());
+    records->add(line);
+  }
+
+  void open_metrics() {
+    records.reset();
+    metrics_file = File::append(folder.metrics());
+    records.emplace(folder, config, session.model(), step());
+  }
+
+  /** Whether the last evaluation, of this step, passed the targets. */
+  bool passes_targets() const {
+    return evaluated_at == step() && recsys::passes_targets(config.solver.targets, last_metrics);
   }
 
   void save(Observer observer) {
@@ -241,7 +255,7 @@ struct Trainer::State {
     lock.emplace(folder);
     lock->keep();
     checkpoints = CheckpointStore(folder.checkpoints(), config.solver.keep_checkpoints);
-    metrics_file = File::append(folder.metrics());
+    open_metrics();
     return gone;
   }
 
@@ -305,12 +319,15 @@ struct Trainer::State {
 
   /** The same; sets last_metrics. */
   bool evaluate(data::PartName part) {
-    MetricValues metrics = session.evaluate(part, [this](int64_t) { return !must_stop(); });
-    if (metrics.empty()) return false;
-    last_metrics = std::move(metrics);
+    EvaluationResult found = session.measure(part, [this](int64_t) { return !must_stop(); });
+    if (found.values.empty()) return false;
+    last_metrics = std::move(found.values);
     Json line = {{"kind", "evaluation"}, {"part", to_string(part)}, {"step", session.steps()}};
     for (const auto& [name, value] : last_metrics) line[name] = value;
     write_metrics(line);
+    if (lock->is_in_place())  // else save() begins again elsewhere
+      records->add_details(
+          {std::string(to_string(part)), session.steps(), config.solver.slice_by, std::move(found.heads)});
     return true;
   }
 
@@ -362,7 +379,7 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
   s.folder.write_config(s.config);
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step());
-  s.metrics_file = File::append(s.folder.metrics());
+  s.open_metrics();
   s.lock->keep();
 }
 
@@ -421,6 +438,10 @@ TrainEnd Trainer::State::run(Observer observer) {
     const bool long_ago =
         step() > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
     if ((step() > 0 && take_save_request()) || long_ago) save(observer);
+    if (passes_targets()) {
+      result.passed_targets = true;
+      break;
+    }
     const double rate = session.learning_rate();
     if (must_stop() || step() >= total || !session.step()) break;
     const int64_t rows = session.rows() - rows_before;

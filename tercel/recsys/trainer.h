@@ -54,18 +54,20 @@ constexpr auto enum_names(TrainEnd) {
 struct RunResult {
   /** Of the best model: the one of the best validation, or the last one of a run without validation rows. */
   int64_t best_step = 0;
-  MetricValues valid;       ///< of the best model, on the validation rows; empty without
-  MetricValues test;        ///< of the best model, on the test part, at the end of the run; empty without
-  int64_t validations = 0;  ///< of this process
+  MetricValues valid;           ///< of the best model, on the validation rows; empty without
+  MetricValues test;            ///< of the best model, on the test part, at the end of the run; empty without
+  int64_t validations = 0;      ///< of this process
+  bool passed_targets = false;  ///< the last validation passed solver.targets, so that the run has ended
 };
 
 /**
  * The policy of a run: when the steps of a Session are evaluated, saved, reported and ended, in one run folder.
  *
  * The model is evaluated on validation rows (see plan_run()), which choose the best checkpoint and, with
- * solver.early_stop, the end. The test part is evaluated once, at the end, with the best model.
+ * solver.early_stop or solver.targets, the end. The test part is evaluated once, at the end, with the best model.
  *
- * The folder holds config.json, trained_on.json (and the dataset's vocabulary), metrics.jsonl and checkpoints/. The
+ * The folder holds config.json, trained_on.json (and the dataset's vocabulary), metrics.jsonl, metrics.csv,
+ * details.json, checkpoints/, and events for TensorBoard if solver.tensorboard asks for them. The
  * same seed, threads and data give the same bits, in one run or in several that continue each other.
  */
 class TERCEL_API Trainer {

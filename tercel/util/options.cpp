@@ -157,6 +157,22 @@ uint64_t read_uint(const Json& json, const Place& place) {
   return static_cast<uint64_t>(number);
 }
 
+/** Whether elements of a list are pairs of a name and a value: such a list may be written as an object. */
+bool is_list_of_pairs(const OptionType& type) {
+  if (type.kind != OptionKind::List || type.list.element->kind != OptionKind::Struct) return false;
+  const OptionTable table = type.list.element->nested();
+  return table.count == 2 && table.fields[0].type->kind == OptionKind::String;
+}
+
+/** {"auc": 0.8} as [{"metric": "auc", "value": 0.8}]. */
+Json list_of_pairs(const Json& object, const OptionType& type) {
+  const OptionTable table = type.list.element->nested();
+  Json list = Json::array();
+  for (const auto& [key, value] : object.items())
+    list.push_back({{std::string(table.fields[0].name), key}, {std::string(table.fields[1].name), value}});
+  return list;
+}
+
 void read_fields(const Json& json, OptionTable table, void* options, const Place& place, Span<std::string_view> others);
 
 void read_value(const Json& json, const OptionType& type, void* value, const OptionRules& rules, const Place& place) {
@@ -189,6 +205,8 @@ void read_value(const Json& json, const OptionType& type, void* value, const Opt
       break;
     }
     case OptionKind::List: {
+      if (json.is_object() && is_list_of_pairs(type))
+        return read_value(list_of_pairs(json, type), type, value, rules, place);
       // A single value is a list of one, as in HugeCTR's files; in a list of lists it is an error.
       const bool is_list = json.is_array();
       const OptionKind element = type.list.element->kind;
@@ -257,7 +275,7 @@ Json json_from_text(const OptionType& type, std::string_view text, const Place& 
     case OptionKind::String:
     case OptionKind::Enum: break;
     case OptionKind::List: {
-      if (text.starts_with('[')) return parse();
+      if (text.starts_with('[') || (text.starts_with('{') && is_list_of_pairs(type))) return parse();
       if (type.list.element->kind == OptionKind::List || type.list.element->kind == OptionKind::Struct) break;
       Json list = Json::array();
       if (text.empty()) return list;

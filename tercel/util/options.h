@@ -12,7 +12,7 @@
 //
 // JSON input and output (options_impl.h), "--set solver.lr=0.1", help, flags and error messages come from that list.
 // Fields are bool, int64_t, uint64_t, double, std::string, enums with enum_names (enum_names.h), option structs, and
-// std::vector of these (with Flag for bool). Templates only make a table of plain data; options.cpp does the work.
+// std::vector of these (with Flag for bool; pairs of a string and a value also as {"auc": 0.8}): plain data, in tables.
 #pragma once
 
 #include <array>

@@ -116,6 +116,24 @@ TEST(Options, OneValueStandsForAListOfOne) {
   TERCEL_EXPECT_THROW(read(R"({"ranges": 3})"), ConfigError, "[train] option 'ranges': expected a list, found 3");
 }
 
+TEST(Options, AnObjectStandsForAListOfPairs) {
+  for (const bool as_text : {false, true}) {
+    TrainOptions options;
+    const std::string text = R"({"a": 3, "b": 4})";
+    if (as_text)
+      set_option(options, "train", "slots", text);
+    else
+      read_options(Json{{"slots", parse_json(text, "test", JsonErrors::Config)}, {"units", {1}}}, options, "train");
+    ASSERT_EQ(options.slots.size(), 2u);
+    EXPECT_EQ(options.slots[0].name, "a");
+    EXPECT_EQ(options.slots[1].size, 4);
+  }
+  TrainOptions options;
+  TERCEL_EXPECT_THROW(set_option(options, "train", "slots", R"({"a": "x"})"), ConfigError,
+                      "option 'slots[0].size': expected an integer, found \"x\"");
+  TERCEL_EXPECT_THROW(set_option(options, "train", "slots", R"({"a": 0})"), ConfigError, "slots[0].size");
+}
+
 TEST(Options, WritesAndReadsBack) {
   TrainOptions o = read(R"({"ranges": [[1]], "slots": [{"name": "x"}], "combiner": "average", "names": ["p,q"]})");
   o.solver.lr = 0.1;

@@ -231,8 +231,9 @@ class LoadedModel(Model):
 
     def evaluate(self, rows: Any, part: str = "test", *, progress: Progress = None) -> Dict[str, float]:
         """
-        Metrics by name on a part of a Dataset, on an ArrayDataset, or on an iterable of batches: "auc", "log_loss",
-        "accuracy", "calibration". With several heads "auc" is their mean by weight, and each has "auc/loss1" and so on.
+        Metrics by name on a part of a Dataset, on an ArrayDataset, or on an iterable of batches: those of
+        solver.metrics, by default "auc", "log_loss", "accuracy", "calibration". With several heads "auc" is their mean
+        by weight, and each has "auc/loss1" and so on.
         progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the evaluation. DataError as
         predict(); but with data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many.
         """

@@ -197,8 +197,8 @@ class Session(Model):
 
     def evaluate(self, rows: Any = None, part: str = "test", *, progress: Progress = None) -> Dict[str, float]:
         """
-        Metrics by name: "auc", "log_loss", "accuracy", "calibration". With several heads "auc" is their mean by weight,
-        and each has "auc/loss1" and so on.
+        Metrics by name: those of solver.metrics, by default "auc", "log_loss", "accuracy", "calibration". With several
+        heads "auc" is their mean by weight, and each has "auc/loss1" and so on.
 
         Without `rows`, every row of the dataset's test part counts once, or of its validation rows for part="valid";
         RuntimeError if there are none. Or on a part of another

@@ -9,15 +9,16 @@ namespace tercel::recsys {
 class TERCEL_API Accuracy final : public Metric {
  public:
   std::string_view name() const override { return "accuracy"; }
+  Better better() const override { return Better::Higher; }
   double value() override;
   void reset() override;
 
  private:
-  void add_rows(Span<float> logits, Span<float> labels) override;
+  void add_rows(const MetricRows& rows) override;
   void write_state(std::string& bytes) const override;
   void merge_state(ByteCursor& bytes) override;
 
-  int64_t right_ = 0, rows_ = 0;
+  double right_ = 0, weights_ = 0;
   bool has_nan_ = false;
 };
 

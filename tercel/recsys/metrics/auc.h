@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tercel/recsys/metrics/metric.h"
+#include "tercel/recsys/metrics/scored_rows.h"
 
 namespace tercel::recsys {
 
@@ -12,19 +13,17 @@ namespace tercel::recsys {
 class TERCEL_API Auc final : public Metric {
  public:
   std::string_view name() const override { return "auc"; }
+  Better better() const override { return Better::Higher; }
   double value() override;
   void reset() override;
 
  private:
-  void add_rows(Span<float> logits, Span<float> labels) override;
+  void add_rows(const MetricRows& rows) override;
   void write_state(std::string& bytes) const override;
   void merge_state(ByteCursor& bytes) override;
 
-  void add_row(uint64_t row);
-
-  // Order-preserving bits of the logit, then the label as the lowest bit. In blocks, all but the last of the same size:
-  // a single vector would need twice the memory when it grows.
-  std::vector<std::vector<uint64_t>> blocks_;
+  // Order-preserving bits of the logit, then the label, then the bits of the weight, which has no sign.
+  ScoredRows rows_;
   bool has_nan_ = false;
 };
 

@@ -1,17 +1,17 @@
 #include "tercel/recsys/metrics/calibration.h"
 
-#include <cmath>
 #include <limits>
 
+#include "tercel/recsys/metrics/probability_impl.h"
 #include "tercel/recsys/metrics/state_impl.h"
-#include "tercel/util/cursor.h"
 
 namespace tercel::recsys {
 
-void Calibration::add_rows(Span<float> logits, Span<float> labels) {
-  for (size_t i = 0; i < logits.size(); ++i) {
-    probabilities_ += 1 / (1 + std::exp(-static_cast<double>(logits[i])));
-    labels_ += static_cast<double>(labels[i]);
+void Calibration::add_rows(const MetricRows& rows) {
+  for (size_t i = 0; i < rows.logits.size(); ++i) {
+    const double weight = weight_of(rows, i);
+    probabilities_ += weight * probability_of(rows.logits[i]);
+    labels_ += weight * static_cast<double>(rows.labels[i]);
   }
 }
 

@@ -9,11 +9,12 @@ namespace tercel::recsys {
 class TERCEL_API Calibration final : public Metric {
  public:
   std::string_view name() const override { return "calibration"; }
+  Better better() const override { return Better::NearOne; }
   double value() override;
   void reset() override;
 
  private:
-  void add_rows(Span<float> logits, Span<float> labels) override;
+  void add_rows(const MetricRows& rows) override;
   void write_state(std::string& bytes) const override;
   void merge_state(ByteCursor& bytes) override;
 

@@ -4,83 +4,108 @@
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/common/copy.h"
-#include "tercel/ops/views/views.h"
-#include "tercel/recsys/metrics/binary_problems.h"
-#include "tercel/recsys/metrics/values_impl.h"
+#include "tercel/util/error.h"
 
 namespace tercel::recsys {
 
 namespace {
 
-constexpr std::string_view kRanking = "auc", kLogLoss = "log_loss";
+constexpr std::string_view kRanking = "auc";
+constexpr int64_t kBins = 20;
+
+/** The rows that a metric of a head of classes takes once for all of them; null: those of each class. */
+const MetricRows* rows_of_all(const HeadRows& rows, std::string_view metric) {
+  if (!rows.has_classes()) return nullptr;
+  if (metric == "log_loss" || metric == "average_loss") return &rows.own_class();
+  return metric == "accuracy" ? &rows.margin() : nullptr;
+}
+
+bool has_nan(const MetricRows& rows) {
+  for (size_t i = 0; i < rows.logits.size(); ++i)
+    if (std::isnan(rows.logits[i]) && (rows.weights.empty() || rows.weights[i] != 0)) return true;
+  return false;
+}
 
 }  // namespace
 
-HeadMetrics::HeadMetrics(std::vector<Head> heads) : heads_(std::move(heads)) {
-  for (const Head& head : heads_) {
-    std::vector<Metrics>& of_head = metrics_.emplace_back();
-    for (int64_t i = 0; i < count_binary_problems(head); ++i) of_head.push_back(make_metrics());
-  }
-  has_nan_.assign(heads_.size(), false);
+HeadMetrics::HeadMetrics(std::vector<Head> heads, const MetricOptions& options)
+    : heads_(std::move(heads)), options_(options) {
+  check_metric_options(options, "solver");
+  for (const Head& head : heads_) states_.emplace_back(head).columns.push_back(make_all());
 }
 
-void HeadMetrics::add(Span<Tensor> logits, const Tensor& labels) {
+HeadMetrics::Metrics HeadMetrics::make_all() const {
+  Metrics all;
+  for (const std::string& name : options_.metrics) all.push_back(make_metric(name, "metrics"));
+  return all;
+}
+
+void HeadMetrics::add(Span<Tensor> logits, const Tensor& labels, const RowContext& context) {
   for (size_t h = 0; h < heads_.size(); ++h) {
-    const Tensor scores = to(logits[h], kFloat32).contiguous();
-    const Tensor targets = to(labels.narrow(1, heads_[h].first_label, heads_[h].label_columns), kFloat32).contiguous();
-    if (heads_[h].kind == LossKind::Binary) {
-      for (const auto& metric : metrics_[h][0]) metric->add(values_of(scores), values_of(targets));
-      continue;
+    State& state = states_[h];
+    state.rows.set(logits[h], labels, context);
+    const std::vector<HeadRows::Column>& columns = state.rows.columns();
+    while (state.columns.size() < columns.size()) state.columns.push_back(make_all());
+    for (size_t c = 0; c < columns.size(); ++c) {
+      for (const auto& metric : state.columns[c]) {
+        const MetricRows* const once = rows_of_all(state.rows, metric->name());
+        if (once == nullptr)
+          metric->add(columns[c].rows);
+        else if (c == 0)
+          metric->add(*once);
+      }
+      state.has_nan |= has_nan(columns[c].rows);
+      state.reliability.add(columns[c].rows);
+      if (!options_.slice_by.empty()) state.slices.add(columns[c].rows, columns[c].slices);
     }
-    const Span<float> all = values_of(scores);
-    has_nan_[h] = has_nan_[h] || std::any_of(all.begin(), all.end(), [](float x) { return std::isnan(x); });
-    const std::vector<BinaryRows> problems = binary_problems(heads_[h], all, values_of(targets));
-    for (size_t i = 0; i < problems.size(); ++i)
-      for (const auto& metric : metrics_[h][i]) metric->add(problems[i].logits, problems[i].labels);
   }
 }
 
-double HeadMetrics::value_of(size_t head, size_t metric) const {
-  const std::vector<Metrics>& problems = metrics_[head];
-  if (problems.size() == 1) return problems[0][metric]->value();
-  double sum = 0;
-  int64_t defined = 0;
-  for (const Metrics& metrics : problems) {
-    const double value = metrics[metric]->value();
+double HeadMetrics::value_of(const State& state, size_t metric) const {
+  if (state.has_nan) return std::numeric_limits<double>::quiet_NaN();
+  double sum = 0, defined = 0;
+  for (const Metrics& column : state.columns) {
+    const double value = column[metric]->value();
     if (std::isnan(value)) continue;
     sum += value;
-    ++defined;
+    defined += 1;
   }
-  if (has_nan_[head] || defined == 0) return std::numeric_limits<double>::quiet_NaN();
-  return sum / static_cast<double>(defined);
+  return defined > 0 ? sum / defined : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::vector<std::pair<std::string, double>> HeadMetrics::values() const {
   std::vector<std::pair<std::string, double>> all;
-  const bool several = heads_.size() > 1;
-  if (several) all.emplace_back(kRanking, 0.0);
+  const auto ranking = std::find(options_.metrics.begin(), options_.metrics.end(), kRanking);
+  const bool several = heads_.size() > 1, ranks = several && ranking != options_.metrics.end();
+  if (ranks) all.emplace_back(kRanking, std::numeric_limits<double>::quiet_NaN());
   double weights = 0, sum = 0, shares = 0;
-  bool has_nan = false;  // logits of a head
+  bool is_undefined = false;  // a head with a logit that is NaN
   for (const Head& head : heads_) weights += head.weight;
   for (size_t h = 0; h < heads_.size(); ++h) {
     const double share = weights > 0 ? heads_[h].weight / weights : 1 / static_cast<double>(heads_.size());
-    for (size_t m = 0; m < metrics_[h][0].size(); ++m) {
-      const std::string name(metrics_[h][0][m]->name());
-      const double value = value_of(h, m);
+    for (size_t m = 0; m < options_.metrics.size(); ++m) {
+      const double value = value_of(states_[h], m);
+      const std::string& name = options_.metrics[m];
       all.emplace_back(several ? name + "/" + heads_[h].name : name, value);
-      if (share == 0) continue;
-      if (name == kLogLoss) has_nan |= std::isnan(value);
-      if (name == kRanking && !std::isnan(value)) {
+      if (share == 0 || name != kRanking) continue;
+      is_undefined |= states_[h].has_nan;
+      if (!std::isnan(value)) {
         sum += share * value;
         shares += share;
       }
     }
   }
-  if (several && (has_nan || shares == 0))
-    all[0].second = std::numeric_limits<double>::quiet_NaN();
-  else if (several)
-    all[0].second = sum / shares;
+  if (ranks && !is_undefined && shares > 0) all[0].second = sum / shares;
+  return all;
+}
+
+std::vector<HeadDetails> HeadMetrics::details() {
+  std::vector<HeadDetails> all;
+  for (size_t h = 0; h < heads_.size(); ++h) {
+    HeadDetails details{heads_[h].name, states_[h].reliability.bins(kBins), {}};
+    if (!options_.slice_by.empty()) details.slices = states_[h].slices.most_frequent(options_.slices);
+    all.push_back(std::move(details));
+  }
   return all;
 }
 

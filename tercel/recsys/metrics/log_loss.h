@@ -9,16 +9,36 @@ namespace tercel::recsys {
 class TERCEL_API LogLoss final : public Metric {
  public:
   std::string_view name() const override { return "log_loss"; }
+  Better better() const override { return Better::Lower; }
   double value() override;
   void reset() override;
 
  private:
-  void add_rows(Span<float> logits, Span<float> labels) override;
+  void add_rows(const MetricRows& rows) override;
   void write_state(std::string& bytes) const override;
   void merge_state(ByteCursor& bytes) override;
 
-  double sum_ = 0;
-  int64_t rows_ = 0;
+  double sum_ = 0, weights_ = 0;
+};
+
+/**
+ * Normalized entropy: the log loss divided by that of always predicting the rows' mean label, so that it compares rows
+ * of different click rates; below 1 is better than that (He et al., "Practical lessons from predicting clicks on ads at
+ * Facebook", 2014). NaN if all labels are 0, or all 1.
+ */
+class TERCEL_API NormalizedEntropy final : public Metric {
+ public:
+  std::string_view name() const override { return "ne"; }
+  Better better() const override { return Better::Lower; }
+  double value() override;
+  void reset() override;
+
+ private:
+  void add_rows(const MetricRows& rows) override;
+  void write_state(std::string& bytes) const override;
+  void merge_state(ByteCursor& bytes) override;
+
+  double sum_ = 0, labels_ = 0, weights_ = 0;
 };
 
 }  // namespace tercel::recsys

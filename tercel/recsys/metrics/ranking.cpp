@@ -4,17 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/recsys/metrics/ranking_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
 namespace tercel::recsys {
-
-namespace {
-
-/** Gain of a relevant row at a place, from 0. */
-double gain(size_t place) { return 1 / std::log2(static_cast<double>(place) + 2); }
-
-}  // namespace
 
 RankingMetrics::RankingMetrics(int64_t group_rows, int64_t top) : group_rows_(group_rows), top_(top) {
   TERCEL_CHECK(group_rows >= 1, ConfigError, "ranking: expected groups of at least 1 row, found ", group_rows);
@@ -39,21 +33,12 @@ void RankingMetrics::finish_group() {
     group_.clear();
     return;
   }
-  const auto relevant =
-      static_cast<size_t>(std::count_if(group_.begin(), group_.end(), [](const auto& row) { return row.second != 0; }));
-  const auto top = static_cast<size_t>(top_);
-  if (relevant > 0) {
-    std::partial_sort(group_.begin(), group_.begin() + top_, group_.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
-    });
-    double found = 0, best = 0;
-    for (size_t place = 0; place < top; ++place) {
-      if (group_[place].second != 0) found += gain(place);
-      if (place < relevant) best += gain(place);
-    }
+  const auto is_relevant = [](const auto& row) { return row.second != 0; };
+  if (std::any_of(group_.begin(), group_.end(), is_relevant)) {
+    const GroupRanking ranking = rank_group(group_, static_cast<size_t>(top_));
     ++groups_;
-    hits_ += found > 0 ? 1 : 0;
-    gains_ += found / best;
+    hits_ += ranking.is_hit ? 1 : 0;
+    gains_ += ranking.ndcg;
   }
   group_.clear();
 }

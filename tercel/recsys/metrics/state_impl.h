@@ -1,12 +1,15 @@
-// Numbers in the state of a metric. Private.
+// Numbers in the state of a metric, and its rows. Private.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "tercel/recsys/metrics/metric.h"
 #include "tercel/util/cursor.h"
+#include "tercel/util/format.h"
 
 namespace tercel::recsys {
 
@@ -17,11 +20,10 @@ void put(std::string& bytes, T value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-/** The next number, of rows, added to `have`; DataError if it is negative or the sum overflows. */
-inline int64_t read_count(ByteCursor& bytes, int64_t have, std::string_view what) {
-  const auto count = bytes.read<int64_t>(what);
-  int64_t sum = 0;
-  if (count < 0 || __builtin_add_overflow(have, count, &sum)) bytes.fail("a number of rows", std::to_string(count));
+/** The next number, a sum of weights; DataError if it is negative or not finite. */
+inline double read_weight(ByteCursor& bytes, std::string_view what) {
+  const auto sum = bytes.read<double>(what);
+  if (!std::isfinite(sum) || sum < 0) bytes.fail("a finite sum of weights that is not negative", format_double(sum));
   return sum;
 }
 
@@ -30,6 +32,11 @@ inline bool read_flag(ByteCursor& bytes, std::string_view what) {
   const auto flag = bytes.read<uint8_t>(what);
   if (flag > 1) bytes.fail("0 or 1", std::to_string(flag));
   return flag == 1;
+}
+
+/** The weight of a row. */
+inline double weight_of(const MetricRows& rows, size_t i) {
+  return rows.weights.empty() ? 1.0 : static_cast<double>(rows.weights[i]);
 }
 
 }  // namespace tercel::recsys

@@ -14,6 +14,7 @@
 #include "tercel/data/batch_reader.h"
 #include "tercel/optim/learning_rate.h"
 #include "tercel/optim/optimizer.h"
+#include "tercel/recsys/metrics/metric_options.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/options.h"
 
@@ -28,7 +29,7 @@ constexpr auto enum_names(OnNan) {
   return std::to_array<EnumName<OnNan>>({{OnNan::Stop, "stop"}, {OnNan::Skip, "skip"}});
 }
 
-struct SolverOptions : optim::LearningRateOptions {
+struct SolverOptions : optim::LearningRateOptions, MetricOptions {
   uint64_t seed = 1;
   int64_t batchsize = 2048;
   int64_t batchsize_eval = 8192;
@@ -44,6 +45,7 @@ struct SolverOptions : optim::LearningRateOptions {
   double clip_grad_value = 0;
   OnNan on_nan = OnNan::Stop;
   int64_t max_nan_batches = 100;
+  bool tensorboard = false;
 
   static constexpr auto fields() {
     return std::tuple_cat(
@@ -79,8 +81,9 @@ struct SolverOptions : optim::LearningRateOptions {
                   "largest magnitude of an element of a gradient; 0: any", at_least(0)},
             Field{"on_nan", &SolverOptions::on_nan, "at a batch whose loss is not finite: stop, or skip the batch"},
             Field{"max_nan_batches", &SolverOptions::max_nan_batches, "batches that may be skipped for that",
-                  at_least(0)}),
-        optim::LearningRateOptions::fields());
+                  at_least(0)},
+            Field{"tensorboard", &SolverOptions::tensorboard, "write a file of events for TensorBoard"}),
+        MetricOptions::fields(), optim::LearningRateOptions::fields());
   }
 
   /** Passes over the train rows; 0: as many as max_iter needs, which alone ends the run. */

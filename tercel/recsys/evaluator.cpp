@@ -1,0 +1,50 @@
+#include "tercel/recsys/evaluator.h"
+
+#include <algorithm>
+
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+std::optional<RowKeys> keys_of(const Model& model, const std::string& name, std::string_view owner) {
+  if (name.empty()) return std::nullopt;
+  return RowKeys(model.schema(), model.sparse_inputs(), name, owner);
+}
+
+}  // namespace
+
+std::vector<Tensor> shifted(std::vector<Tensor> logits, Span<Head> heads, double logit_shift) {
+  if (logit_shift == 0) return logits;
+  for (size_t h = 0; h < heads.size(); ++h)
+    if (heads[h].kind == LossKind::Binary) logits[h] = add(to(logits[h], kFloat32), logit_shift);
+  return logits;
+}
+
+std::vector<std::string> evaluation_columns(const Model& model, const MetricOptions& options) {
+  std::vector<std::string> columns;
+  for (const std::string& name : {options.group_by, options.slice_by}) {
+    const std::optional<RowKeys> keys = keys_of(model, name, "solver: group_by or slice_by");
+    if (keys && keys->is_column() && std::find(columns.begin(), columns.end(), name) == columns.end())
+      columns.push_back(name);
+  }
+  return columns;
+}
+
+Evaluator::Evaluator(const Model& model, const MetricOptions& options, double logit_shift)
+    : heads_(model.graph().heads),
+      metrics_(heads_, options),
+      logit_shift_(logit_shift),
+      groups_(keys_of(model, options.group_by, "solver: group_by")),
+      slices_(keys_of(model, options.slice_by, "solver: slice_by")) {}
+
+void Evaluator::add(const data::Batch& batch, const std::vector<Tensor>& logits) {
+  RowContext context;
+  if (groups_) context.groups = groups_->read(batch);
+  if (slices_) context.slices = slices_->read(batch);
+  metrics_.add(shifted(logits, heads_, logit_shift_), batch.labels, context);
+}
+
+}  // namespace tercel::recsys

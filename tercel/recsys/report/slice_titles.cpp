@@ -1,0 +1,33 @@
+#include "tercel/recsys/report/slice_titles.h"
+
+#include "tercel/recsys/row_keys.h"
+
+namespace tercel::recsys {
+
+SliceTitles::SliceTitles(const data::Dataset& dataset, std::string_view slot) {
+  if (!dataset.conversion || !dataset.conversion->vocabulary) return;
+  const data::Slot* found = nullptr;
+  for (const data::Slot& entry : dataset.schema.slots)
+    if (entry.name == slot) found = &entry;
+  if (found == nullptr) return;  // a column
+  first_key_ = found->first_key;
+  vocabulary_ = data::load_vocabulary(dataset.path_of(*dataset.conversion->vocabulary));
+  for (int64_t f = 0; f < vocabulary_->num_fields(); ++f)
+    if (vocabulary_->name(f) == slot) field_ = f;
+}
+
+std::string SliceTitles::of(int64_t key) const {
+  if (key == RowKeys::kNone) return "(none)";
+  if (field_ < 0) return std::to_string(key);
+  const int64_t id = key - first_key_;
+  if (id == 0) return "(other)";
+  const std::vector<std::string_view> categories = vocabulary_->categories(field_);
+  return id > 0 && id <= static_cast<int64_t>(categories.size()) ? std::string(categories[static_cast<size_t>(id - 1)])
+                                                                 : std::to_string(key);
+}
+
+void SliceTitles::set(std::vector<Slice>& slices) const {
+  for (Slice& slice : slices) slice.title = of(slice.key);
+}
+
+}  // namespace tercel::recsys
