@@ -34,6 +34,12 @@ RunPlan plan_run(const ModelConfig& config, const data::Dataset& dataset) {
   TERCEL_CHECK(validates || solver.early_stop <= 0, ConfigError, "solver: early_stop is ", solver.early_stop,
                ", but there are no validation rows (data.validation is none",
                config.data.validation == Validation::Auto ? ", as there are few rows)" : ")");
+  const auto has = [&solver](std::string_view name) {
+    return std::find(solver.metrics.begin(), solver.metrics.end(), name) != solver.metrics.end();
+  };
+  TERCEL_CHECK(
+      !validates || has("auc") || has("log_loss"), ConfigError,
+      "solver: metrics: expected auc or log_loss among them, by which validation compares models, found neither");
   if (solver.early_stop < 0) solver.early_stop = validates && !has_end ? kPatience : 0;
   if (!has_end) solver.epochs = validates ? kMostEpochs : 1;
   return plan;
