@@ -70,13 +70,15 @@ TEST(TrainerMetrics, AreThoseOfTheConfiguration) {
   EXPECT_EQ(evaluator.values(), trainer.last_metrics());
 
   const std::vector<EvaluationDetails> details = read_details(root / "run/details.json");
-  ASSERT_EQ(details.size(), 1u);
-  EXPECT_EQ(details[0].step, trainer.step());
-  EXPECT_EQ(details[0].slice_by, config.solver.slice_by);
-  ASSERT_EQ(details[0].heads.size(), 1u);
-  EXPECT_EQ(details[0].heads[0].slices.size(), 3u);
+  ASSERT_EQ(details.size(), 2u);
+  EXPECT_EQ(details[0].part, "valid");
+  EXPECT_EQ(details[1].part, "test");
+  EXPECT_EQ(details[1].step, trainer.result().best_step);
+  EXPECT_EQ(details[1].slice_by, config.solver.slice_by);
+  ASSERT_EQ(details[1].heads.size(), 1u);
+  EXPECT_EQ(details[1].heads[0].slices.size(), 3u);
   double rows = 0;
-  for (const ReliabilityBin& bin : details[0].heads[0].bins) rows += bin.rows;
+  for (const ReliabilityBin& bin : details[1].heads[0].bins) rows += bin.rows;
   EXPECT_EQ(rows, static_cast<double>(dataset.test.rows()));
 }
 
@@ -90,15 +92,15 @@ TEST(TrainerMetrics, ARunEndsAtItsTargets) {
   {
     Trainer trainer(config, dataset, root / "run", Resume::Never);
     EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
-    EXPECT_TRUE(trainer.has_passed_targets());
-    EXPECT_GT(values_by_name(trainer.last_metrics()).at("auc/click_loss"), 0.9);
+    EXPECT_TRUE(trainer.result().passed_targets);
+    EXPECT_GT(values_by_name(trainer.result().valid).at("auc/click_loss"), 0.9);
     end = trainer.step();
     EXPECT_LT(end, 900);
   }
   // No earlier evaluation passed it.
   for (const MetricsRecord& record : read_metrics(root / "run/metrics.jsonl"))
     for (const auto& [name, value] : record.values) {
-      if (name == "auc/click_loss") {
+      if (name == "auc/click_loss" && record.part == "valid") {
         EXPECT_EQ(value > 0.9, record.step == end) << record.step;
       }
     }
@@ -114,7 +116,7 @@ TEST(TrainerMetrics, ARunEndsAtItsTargets) {
   Trainer further(more, dataset, root / "run", Resume::Auto);
   EXPECT_EQ(further.run(ignore), TrainEnd::Done);
   EXPECT_GT(further.step(), end);
-  EXPECT_FALSE(further.has_passed_targets());
+  EXPECT_FALSE(further.result().passed_targets);
 }
 
 TEST(TrainerMetrics, TheTableHasARowForEachLineAlsoOfAResumedRun) {
