@@ -140,8 +140,10 @@ void EmbeddingCollection::update(double learning_rate, int64_t step) {
   };
   const Cleared cleared{*this};
   for (size_t t = 0; t < tables_.size(); ++t)
-    if (const Gradient gradient = row_gradient(t); gradient.defined())
+    if (const Gradient gradient = row_gradient(t); gradient.defined()) {
       optimizers_[t].update_rows(gradient, learning_rate, step, unique_rows(t, gradient));
+      tables_[t]->updated();
+    }
 }
 
 void EmbeddingCollection::clear_gradients() {

@@ -4,6 +4,12 @@ namespace tercel::recsys {
 
 EmbeddingTable::~EmbeddingTable() = default;
 
+std::string EmbeddingTable::size_text() const { return str_cat({rows(), " x ", dim_}); }
+
+void EmbeddingTable::set_key_state(Span<Tensor> state) {
+  TERCEL_CHECK(state.empty(), RuntimeError, "embedding table '", name_, "': its keys have no state");
+}
+
 void EmbeddingTable::set_store(RowStore store) {
   TERCEL_CHECK(!store_.weight().defined(), RuntimeError, "embedding table '", name_, "': it has rows already");
   Tensor weight = store.weight();

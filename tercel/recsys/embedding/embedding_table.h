@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tercel/recsys/embedding/row_store.h"
 #include "tercel/util/function_ref.h"
@@ -27,7 +28,7 @@ struct RowStates {
  * A named table of vectors of `dim` numbers. An implementation decides which keys have a row and where it is; it has
  * the rows in a RowStore. It knows nothing of lookups: any number of them may read it.
  *
- * StaticTable has the keys of a range. Hashed tables (any key, growing), mapped and remote ones are further
+ * StaticTable has the keys of a range, HashedTable any keys, and grows. Mapped and remote tables are further
  * implementations, one header each.
  */
 class TERCEL_API EmbeddingTable {
@@ -40,10 +41,13 @@ class TERCEL_API EmbeddingTable {
   const std::string& name() const { return name_; }
   int64_t dim() const { return dim_; }
   virtual int64_t rows() const = 0;
+  /** What models of equal parameters have in common: "rows x dim", or for a table that grows "hashed x dim". */
+  virtual std::string size_text() const;
 
   /**
    * Rows [n] int64 for keys [n], int64 or int32; possibly the tensor of keys itself. A key without a row gets a number
-   * outside [0, rows()), which every lookup refuses; refuse_keys() then says why. Not thread-safe with Insert.
+   * outside [0, rows()), which every lookup refuses, and refuse_keys() then says why; or that of a row of default
+   * values. Not thread-safe with Insert.
    */
   virtual Tensor find_rows(const Tensor& keys, NewKeys new_keys) = 0;
   /** Whether find_rows() of the two gives the same for keys that have rows in both. */
@@ -62,6 +66,18 @@ class TERCEL_API EmbeddingTable {
    * for a table that has rows already.
    */
   void set_weight(Tensor weight);
+  /** Called after each step of the table's optimizer. */
+  virtual void updated() {}
+
+  /** Names of what says which row a key has; none if a key does. */
+  virtual Span<const char*> key_state_names() const { return {}; }
+  /** Copies, in the order of the names. */
+  virtual std::vector<Tensor> key_state() const { return {}; }
+  /**
+   * Goes on from a key_state(): the table has its rows, whose values must be set next, by set_weight() in one that is
+   * not allocated. DataError, and no change, for one that is damaged or does not fit the table.
+   */
+  virtual void set_key_state(Span<Tensor> state);
 
   const RowStore& store() const { return store_; }
   /** [rows(), dim()], a leaf with row gradients; undefined before allocate() or set_weight(). */
@@ -70,6 +86,7 @@ class TERCEL_API EmbeddingTable {
  protected:
   /** Makes the weight a leaf. */
   void set_store(RowStore store);
+  RowStore& changeable_store() { return store_; }
 
  private:
   std::string name_;

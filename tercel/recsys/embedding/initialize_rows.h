@@ -12,11 +12,18 @@
 
 #include "tercel/core/tensor.h"
 #include "tercel/nn/init.h"
+#include "tercel/util/span.h"
 
 namespace tercel::recsys {
 
 /** Fills rows [n, dim], float32 or float64 with contiguous rows, with the values of the keys from first_key on. */
 TERCEL_API void initialize_rows(const Tensor& rows, const nn::Init& init, uint64_t seed, std::string_view table,
                                 int64_t first_key);
+/**
+ * The same for some rows of a weight [rows, dim]: row row_numbers[i] is that of keys[i]. The caller ensures that they
+ * are rows of the weight, and different ones.
+ */
+TERCEL_API void initialize_rows(const Tensor& weight, const nn::Init& init, uint64_t seed, std::string_view table,
+                                Span<int64_t> keys, Span<int64_t> row_numbers);
 
 }  // namespace tercel::recsys

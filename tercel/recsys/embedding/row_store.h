@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tercel/core/tensor.h"
+#include "tercel/util/reserved_memory.h"
 #include "tercel/util/span.h"
 
 namespace tercel::recsys {
@@ -28,6 +29,19 @@ class TERCEL_API RowStore {
   /** Stands on an existing weight, contiguous [rows, dim], without states; it may be a mapped file. */
   explicit RowStore(Tensor weight) : weight_(std::move(weight)) {}
 
+  /**
+   * One without rows that can grow, on the CPU: resize() changes the sizes of these very tensors, and no row ever
+   * moves. OutOfMemoryError if there are no addresses for it, NotImplementedError for other devices.
+   */
+  static RowStore growing(int64_t dim, const TensorOptions& place, Span<const char*> state_names, size_t per_row = 0);
+  /** Whether resize() is possible. */
+  bool grows() const { return !memory_.empty(); }
+  /**
+   * Sets the number of rows; new ones that were never used are zero, others are as they were left. RuntimeError unless
+   * it grows; OutOfMemoryError, and no change, if the memory is not there.
+   */
+  void resize(int64_t rows);
+
   /** [rows, dim]. */
   const Tensor& weight() const { return weight_; }
   /** Each [rows, dim], or [rows, 1] of states with one number for a row. */
@@ -36,6 +50,7 @@ class TERCEL_API RowStore {
  private:
   Tensor weight_;
   std::vector<Tensor> states_;
+  std::vector<ReservedMemory*> memory_;  // of weight and states, which own it; none unless it grows
 };
 
 }  // namespace tercel::recsys

@@ -319,7 +319,7 @@ std::string Model::fingerprint(ScalarType dtype) const {
   for (const GraphNode& node : graph().nodes)
     for (const GraphParameter& p : node.parameters) text += str_cat({p.name, " ", IntSpan(p.sizes), "\n"});
   for (const auto& table : state_->graph.embeddings.tables())
-    text += str_cat({table->name(), " ", table->rows(), " x ", table->dim(), "\n"});
+    text += str_cat({table->name(), " ", table->size_text(), "\n"});
   return fingerprint_of(text, dtype);
 }
 

@@ -16,6 +16,7 @@
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/embedding/embedding_collection.h"
+#include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/recsys/embedding/initialize_rows.h"
 #include "tercel/recsys/embedding/static_table.h"
 #include "tests/optim/rule_reference.h"
@@ -35,7 +36,7 @@ using test::values_of;
 constexpr int64_t kDim = 5, kBatch = 6, kSlots = 2;
 const nn::Init kInit = nn::Init::uniform(0.5);
 
-/** A kind of table, with keys that it has and does not have. */
+/** A kind of table, with keys that it has, after they were inserted, and those that it refuses. */
 struct Kind {
   const char* name;
   std::function<std::unique_ptr<EmbeddingTable>(const std::string& name, const nn::Init& init)> make;
@@ -57,7 +58,23 @@ Kind static_kind(const char* name, int64_t first, int64_t count) {
   return {name, make, range(first, count), {first - 1, first + count, -1, INT64_MAX, INT64_MIN}};
 }
 
-std::vector<Kind> kinds() { return {static_kind("StaticFromZero", 0, 23), static_kind("StaticFromKey", 1000, 23)}; }
+Kind hashed_kind(const char* name, const HashedTableOptions& options) {
+  const auto make = [=](const std::string& table, const nn::Init& init) {
+    return std::make_unique<HashedTable>(table, kDim, init, options);
+  };
+  return {name, make, range(-11, 23), {}};
+}
+
+std::vector<Kind> fixed_kinds() {
+  return {static_kind("StaticFromZero", 0, 23), static_kind("StaticFromKey", 1000, 23)};
+}
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> all = fixed_kinds();
+  all.push_back(hashed_kind("Hashed", {}));
+  all.push_back(hashed_kind("HashedWithEviction", {.capacity = 23, .eviction = Eviction::Frequency}));
+  return all;
+}
 
 Tensor tensor_of(const std::vector<int64_t>& values, ScalarType dtype = kInt64) {
   return make({static_cast<int64_t>(values.size())}, dtype, std::vector<double>(values.begin(), values.end()));
@@ -95,6 +112,7 @@ EmbeddingCollection collection_of(const Kind& kind, Rule rule = Rule::Sgd, BagMo
   EmbeddingCollection all;
   all.add_lookup({"lookup", all.add_table(kind.make("table", kInit), options_of(rule)), "keys", combiner, kSlots});
   EXPECT_TRUE(all.allocate(seed, {}, kAlways));
+  all.tables()[0]->find_rows(tensor_of(kind.keys), NewKeys::Insert);
   return all;
 }
 
@@ -221,8 +239,10 @@ TEST_P(EmbeddingTables, AStoredTableContinues) {
   EmbeddingCollection whole = collection_of(GetParam(), Rule::Adam);
   train(whole, 1, 3);
   io::write_safetensors(folder / "table", tensors(whole));
+  const std::vector<Tensor> key_state = whole.tables()[0]->key_state();
   train(whole, 4, 6);
   EmbeddingCollection resumed = collection_of(GetParam(), Rule::Adam, BagMode::Sum, /*seed=*/2);
+  resumed.tables()[0]->set_key_state(key_state);
   const io::SafetensorsReader reader(folder / "table");
   for (const io::NamedTensor& t : tensors(resumed)) reader.read_into(t);
   train(resumed, 4, 6);
@@ -231,6 +251,7 @@ TEST_P(EmbeddingTables, AStoredTableContinues) {
   // For prediction, the weight is that of the file.
   EmbeddingCollection mapped;
   mapped.add_lookup({"lookup", mapped.add_table(GetParam().make("table", kInit), {}), "keys", BagMode::Sum, kSlots});
+  mapped.tables()[0]->set_key_state(key_state);
   const io::SafetensorsReader map(folder / "table", {.mmap = true});
   mapped.tables()[0]->set_weight(map.read(*map.find("weight")));
   EmbeddingCollection third = collection_of(GetParam(), Rule::Adam);
@@ -256,7 +277,10 @@ TEST_P(EmbeddingTables, FirstValuesAreThoseOfTheKeys) {
   for (const double x : values_of(table.store().states()[0])) ASSERT_FLOAT_EQ(static_cast<float>(x), 0.02F);
 }
 
-TEST_P(EmbeddingTables, AKeyWithoutARowIsAnError) {
+/** Tables whose keys are known when they are made. */
+class FixedTables : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(FixedTables, AKeyWithoutARowIsAnError) {
   EmbeddingCollection all = collection_of(GetParam());
   for (const int64_t missing : GetParam().missing) {
     std::vector<int64_t> keys(kBatch * kSlots, GetParam().keys[0]);
@@ -273,7 +297,7 @@ TEST_P(EmbeddingTables, AKeyWithoutARowIsAnError) {
   }
 }
 
-TEST_P(EmbeddingTables, LackOfMemoryNamesTableAndState) {
+TEST_P(FixedTables, LackOfMemoryNamesTableAndState) {
   test::FailingAllocator allocator;
   const test::ScopedAllocator scope(allocator);
   const char* expected[] = {
@@ -289,18 +313,24 @@ TEST_P(EmbeddingTables, LackOfMemoryNamesTableAndState) {
   }
 }
 
-TEST_P(EmbeddingTables, WeightAndStatesAreWhereTheyShouldBe) {
+TEST_P(EmbeddingTables, ValuesDoNotDependOnTheDtype) {
   const RowStates states{optim::Optimizer::state_names(Rule::Adam), 0.5};
   const std::unique_ptr<EmbeddingTable> narrow = GetParam().make("table", kInit),
                                         wide = GetParam().make("table", kInit);
   ASSERT_TRUE(narrow->allocate(3, states, {}, kAlways));
   ASSERT_TRUE(wide->allocate(3, states, kFloat64, kAlways));
+  for (EmbeddingTable* table : {narrow.get(), wide.get()})
+    table->find_rows(tensor_of(GetParam().keys), NewKeys::Insert);
   EXPECT_EQ(wide->weight().dtype(), kFloat64);
   EXPECT_EQ(values_of(wide->weight()), values_of(narrow->weight())) << "the same first values";
   for (const Tensor& state : wide->store().states()) {
     EXPECT_EQ(state.dtype(), kFloat64);
     for (const double x : values_of(state)) ASSERT_EQ(x, 0.5);
   }
+}
+
+TEST_P(FixedTables, AreWhereTheyShouldBe) {
+  const RowStates states{optim::Optimizer::state_names(Rule::Adam), 0.5};
   const std::unique_ptr<EmbeddingTable> moved = GetParam().make("table", nn::Init::zero());
   TERCEL_EXPECT_THROW(moved->allocate(3, states, kCuda, kAlways), NotImplementedError, "no allocator for device cuda");
   test::HostAllocator memory(kCuda);
@@ -311,6 +341,8 @@ TEST_P(EmbeddingTables, WeightAndStatesAreWhereTheyShouldBe) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmbeddingTables, ::testing::ValuesIn(kinds()),
+                         [](const auto& param_info) { return std::string(param_info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, FixedTables, ::testing::ValuesIn(fixed_kinds()),
                          [](const auto& param_info) { return std::string(param_info.param.name); });
 
 TEST(StaticTable, IsInitialisedInPartsThatMayBeStopped) {

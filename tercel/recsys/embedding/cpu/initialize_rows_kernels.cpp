@@ -27,13 +27,15 @@ template <class T>
 void fill(const InitialRowsLoop& loop, int64_t begin, int64_t end) {
   alignas(64) uint32_t words[kColumns * kKeys];
   alignas(64) float numbers[kColumns * kKeys];
-  for (int64_t r = begin; r < end; r += kKeys) {
-    const int64_t keys = std::min(kKeys, end - r), blocks = round_up(keys, kRandomLanes);
-    const uint64_t key = loop.first_key + static_cast<uint64_t>(r);
+  const int64_t together = loop.keys ? 1 : kKeys;
+  for (int64_t r = begin; r < end; r += together) {
+    const int64_t keys = std::min(together, end - r), blocks = round_up(keys, kRandomLanes);
+    const uint64_t key = loop.keys ? static_cast<uint64_t>(loop.keys[r]) : loop.first_key + static_cast<uint64_t>(r);
+    const int64_t row = loop.keys ? loop.row_numbers[r] : r;
     for (int64_t column = 0; column < loop.dim; column += kColumns) {
       random_words(loop.seed, static_cast<uint64_t>(column / kColumns), key, blocks, words);
       draw(loop, words, kColumns * blocks, numbers);
-      T* to = static_cast<T*>(loop.rows) + r * loop.stride + column;
+      T* to = static_cast<T*>(loop.rows) + row * loop.stride + column;
       const float* from = numbers;
       if (const int64_t columns = loop.dim - column; columns >= kColumns)
         for (int64_t i = 0; i < keys; ++i, to += loop.stride, from += kColumns) std::copy(from, from + kColumns, to);

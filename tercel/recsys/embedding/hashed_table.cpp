@@ -1,0 +1,211 @@
+#include "tercel/recsys/embedding/hashed_table.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/recsys/embedding/initialize_rows.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr int64_t kGrain = 2048;
+// Evicting some rows at once, a pass over all scores is needed that much less often.
+constexpr int64_t kEvictedPart = 16;
+
+/** Fills rows; those from `touched` on are in new memory, which is zero already. */
+template <class T>
+void fill_rows(const Tensor& all, Span<int64_t> rows, double value, int64_t touched) {
+  const int64_t dim = all.size(1);
+  auto* const first = all.data<T>();
+  parallel_for(0, static_cast<int64_t>(rows.size()), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = rows[static_cast<size_t>(i)];
+      if (value != 0 || row < touched) std::fill_n(first + row * dim, dim, static_cast<T>(value));
+    }
+  });
+}
+
+Span<int64_t> elements(const Tensor& t) { return {t.data<int64_t>(), static_cast<size_t>(t.numel())}; }
+
+}  // namespace
+
+HashedTable::HashedTable(std::string name, int64_t dim, nn::Init init, const HashedTableOptions& options)
+    : EmbeddingTable(std::move(name), dim), init_(init), options_(options) {
+  TERCEL_CHECK(options.capacity >= 0 && options.admission >= 1 && (options.capacity > 0 || !evicts()), RuntimeError,
+               "embedding table '", this->name(),
+               "': expected a capacity of at least 0, or 1 with eviction, and an admission of at least 1, but got ",
+               options.capacity, " and ", options.admission);
+  if (evicts()) {
+    row_keys_.resize(1);
+    scores_.resize(1);
+  }
+}
+
+std::string HashedTable::size_text() const { return str_cat({"hashed x ", dim()}); }
+
+HashedTableStatistics HashedTable::statistics() const {
+  HashedTableStatistics s;
+  s.keys = rows_ - 1 - static_cast<int64_t>(free_.size());
+  s.waiting = index_.size() - s.keys;
+  s.admitted = counters_.admitted;
+  s.refused = counters_.refused;
+  s.evicted = counters_.evicted;
+  s.load = index_.load();
+  return s;
+}
+
+bool HashedTable::allocate(uint64_t seed, const RowStates& states, const TensorOptions& place,
+                           FunctionRef<bool()> go_on) {
+  if (!go_on()) return false;
+  const NoGradGuard no_grad;
+  RowStore store;
+  try {
+    store = RowStore::growing(dim(), place, states.names, states.per_row);
+    store.resize(rows_);
+  } catch (const OutOfMemoryError& e) {
+    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (rows of ", dim(), "): ", e.what()});
+  }
+  seed_ = seed;
+  initial_state_ = states.initial;
+  set_store(std::move(store));
+  updated();
+  return true;
+}
+
+void HashedTable::updated() {
+  const NoGradGuard no_grad;
+  fill_(weight().narrow(0, 0, 1), options_.default_value);
+  for (const Tensor& state : store().states()) fill_(state.narrow(0, 0, 1), initial_state_);
+}
+
+Tensor HashedTable::find_rows(const Tensor& keys, NewKeys new_keys) {
+  const NoGradGuard no_grad;
+  const Tensor wide = contiguous(to(keys, kInt64));
+  const Tensor rows = empty(wide.sizes(), kInt64);
+  if (wide.numel() == 0) return rows;
+  const Span<int64_t> all = elements(wide);
+  auto* const out = rows.data<int64_t>();
+  parallel_for(0, wide.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    index_.find({all.data() + begin, static_cast<size_t>(end - begin)}, out + begin);
+    if (options_.admission > 1)
+      for (int64_t i = begin; i < end; ++i) out[i] = std::max<int64_t>(out[i], 0);
+  });
+  if (new_keys == NewKeys::Insert && weight().defined() && weight().requires_grad()) insert(all, out);
+  return rows;
+}
+
+void HashedTable::insert(Span<int64_t> keys, int64_t* rows) {
+  TERCEL_CHECK(store().grows(), RuntimeError, "embedding table '", name(),
+               "': it has the rows of a file, for prediction; it cannot be trained");
+  ++counters_.calls;
+  const int64_t rows_before = rows_;
+  new_.keys.clear();
+  new_.rows.clear();
+  try {
+    give_rows(keys, rows);
+    if (rows_ > rows_before) changeable_store().resize(rows_);
+  } catch (...) {
+    undo(rows_before);
+    throw;
+  }
+  if (!new_.keys.empty()) fill_new_rows();
+  counters_.admitted += static_cast<int64_t>(new_.keys.size());
+  if (evicts()) score({rows, keys.size()});
+}
+
+/** In the order of the keys: the numbers of rows are the same for any number of threads. */
+void HashedTable::give_rows(Span<int64_t> keys, int64_t* rows) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (rows[i] != 0) continue;
+    int64_t number = index_.find(keys[i]);
+    if (number <= 0) {
+      if (1 - number < options_.admission) {
+        index_.insert(keys[i]) = number - 1;
+        ++counters_.refused;
+        continue;
+      }
+      number = take_row({rows, keys.size()});
+      new_.keys.push_back(keys[i]);
+      new_.rows.push_back(number);
+      index_.insert(keys[i]) = number;
+      if (evicts()) row_keys_[static_cast<size_t>(number)] = keys[i];
+    }
+    rows[i] = number;
+  }
+}
+
+/** A row without a key; those that the batch uses keep theirs. */
+int64_t HashedTable::take_row(Span<int64_t> rows_in_use) {
+  const bool is_full = options_.capacity > 0 && rows_ > options_.capacity;
+  if (free_.empty() && is_full && evicts()) evict(rows_in_use);
+  if (!free_.empty()) {
+    const int64_t row = free_.back();
+    free_.pop_back();
+    return row;
+  }
+  TERCEL_CHECK(!is_full, RuntimeError, "embedding table '", name(), "': Runtime vocabulary size (",
+               options_.capacity + 1, ") exceeds max_vocabulary_size_per_gpu (", options_.capacity,
+               evicts() ? "): the keys of one batch are more" : "): a larger table or eviction is needed");
+  if (evicts()) {
+    row_keys_.resize(static_cast<size_t>(rows_) + 1);
+    scores_.resize(static_cast<size_t>(rows_) + 1);
+  }
+  return rows_++;
+}
+
+void HashedTable::evict(Span<int64_t> rows_in_use) {
+  std::vector<bool> is_used(static_cast<size_t>(rows_), false);
+  is_used[0] = true;
+  for (const int64_t row : rows_in_use) is_used[static_cast<size_t>(row)] = true;
+  std::vector<int64_t> candidates;
+  for (int64_t row = 1; row < rows_; ++row)
+    if (!is_used[static_cast<size_t>(row)]) candidates.push_back(row);
+  const auto count =
+      std::min(static_cast<int64_t>(candidates.size()), std::max<int64_t>(1, options_.capacity / kEvictedPart));
+  const auto is_before = [this](int64_t a, int64_t b) {
+    return std::pair(scores_[static_cast<size_t>(a)], a) < std::pair(scores_[static_cast<size_t>(b)], b);
+  };
+  std::nth_element(candidates.begin(), candidates.begin() + count, candidates.end(), is_before);
+  candidates.resize(static_cast<size_t>(count));
+  std::sort(candidates.begin(), candidates.end(), std::greater<>());
+  for (const int64_t row : candidates) index_.erase(row_keys_[static_cast<size_t>(row)]);
+  counters_.evicted += count;
+  free_ = std::move(candidates);
+}
+
+/** Takes the rows of this call back. */
+void HashedTable::undo(int64_t rows_before) {
+  for (const int64_t key : new_.keys) index_.erase(key);
+  for (const int64_t row : new_.rows)
+    if (row < rows_before) free_.push_back(row);
+  std::sort(free_.begin(), free_.end(), std::greater<>());
+  rows_ = rows_before;
+}
+
+void HashedTable::fill_new_rows() {
+  initialize_rows(weight(), init_, seed_, name(), new_.keys, new_.rows);
+  for (const int64_t row : new_.rows)
+    if (evicts()) scores_[static_cast<size_t>(row)] = 0;
+  for (const Tensor& state : store().states())
+    if (state.dtype() == kFloat64)
+      fill_rows<double>(state, new_.rows, initial_state_, touched_rows_);
+    else
+      fill_rows<float>(state, new_.rows, initial_state_, touched_rows_);
+  touched_rows_ = std::max(touched_rows_, rows_);
+}
+
+void HashedTable::score(Span<int64_t> rows) {
+  for (const int64_t row : rows) {
+    int64_t& score = scores_[static_cast<size_t>(row)];
+    score = options_.eviction == Eviction::Age ? counters_.calls : score + 1;
+  }
+}
+
+}  // namespace tercel::recsys
