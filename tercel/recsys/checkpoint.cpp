@@ -238,6 +238,14 @@ void Checkpoint::read_tensors(const CheckpointFile& file, bool all) const {
   for (const io::NamedTensor& t : file.tensors) reader.read_into(t);
 }
 
+Tensor Checkpoint::read(const std::string& file, std::string_view name, ScalarType dtype) const {
+  const io::SafetensorsReader reader(open(file_name_of(file)));
+  const io::TensorEntry* const entry = reader.find(name);
+  TERCEL_CHECK(entry, DataError, join_path(folder_, file_name_of(file)), ": expected a tensor '", printable(name),
+               "', found none");
+  return reader.read(reader.find_for(name, dtype, entry->sizes));
+}
+
 Tensor Checkpoint::map(const std::string& file, std::string_view name, ScalarType dtype, IntSpan sizes) const {
   const io::SafetensorsReader reader(open(file_name_of(file)), {.mmap = true});
   return reader.read(reader.find_for(name, dtype, sizes));

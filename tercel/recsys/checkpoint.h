@@ -105,6 +105,8 @@ class TERCEL_API Checkpoint {
   void read(const CheckpointFile& file) const;
   /** The same, but the checkpoint's file may hold further tensors. */
   void read_some(const CheckpointFile& file) const;
+  /** Reads a tensor whose sizes only the file knows; DataError unless there is one of that name and dtype. */
+  Tensor read(const std::string& file, std::string_view name, ScalarType dtype) const;
   /** Maps a tensor of a file: pages are read when they are touched, and changes stay in this process. */
   Tensor map(const std::string& file, std::string_view name, ScalarType dtype, IntSpan sizes) const;
 

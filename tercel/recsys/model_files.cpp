@@ -24,6 +24,27 @@ CheckpointFile dense_file(Model& model) {
 
 std::string table_file(size_t table) { return "table-" + std::to_string(table); }
 
+namespace {
+
+std::string state_name(const EmbeddingTable& table, const char* state) { return table.name() + "/" + state; }
+
+}  // namespace
+
+void read_keys(Model& model, const Checkpoint& checkpoint) {
+  const auto& tables = model.embeddings().tables();
+  for (size_t t = 0; t < tables.size(); ++t) {
+    std::vector<Tensor> state;
+    for (const char* name : tables[t]->key_state_names())
+      state.push_back(checkpoint.read(table_file(t), state_name(*tables[t], name), kInt64));
+    if (state.empty()) continue;
+    try {
+      tables[t]->set_key_state(state);
+    } catch (const DataError& e) {
+      throw_error<DataError>({checkpoint.folder(), ": ", e.what()});
+    }
+  }
+}
+
 std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer& dense) {
   std::vector<CheckpointFile> files{dense_file(model)};
   const auto dense_names = optim::Optimizer::state_names(dense.options().type);
@@ -35,9 +56,12 @@ std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer&
     CheckpointFile& file = files.emplace_back(CheckpointFile{table_file(t), {{table.name(), table.weight()}}});
     const auto names = optim::Optimizer::state_names(embeddings.optimizer(t));
     for (size_t i = 0; i < names.size(); ++i)
-      file.tensors.push_back({table.name() + "/" + names[i], table.store().states()[i]});
+      file.tensors.push_back({state_name(table, names[i]), table.store().states()[i]});
     if (const Tensor history = embeddings.history(t); history.defined())
       file.tensors.push_back({table.name() + "/history", history});
+    const std::vector<Tensor> keys = table.key_state();
+    for (size_t i = 0; i < keys.size(); ++i)
+      file.tensors.push_back({state_name(table, table.key_state_names()[i]), keys[i]});
   }
   return files;
 }

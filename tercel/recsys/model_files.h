@@ -13,11 +13,16 @@ namespace tercel::recsys {
 
 /** The part of the first file that prediction needs, as views: dense weights and buffers. */
 TERCEL_API CheckpointFile dense_file(Model& model);
+/**
+ * Gives the tables the keys of a checkpoint, and with them the number of rows that training_files() then has. DataError
+ * names the checkpoint and the table.
+ */
+TERCEL_API void read_keys(Model& model, const Checkpoint& checkpoint);
 /** The name of a table's file, by its number in the graph; the table has the name of its layer there. */
 TERCEL_API std::string table_file(size_t table);
 /**
- * Everything that training needs, as views: dense weights, the states of their optimizer and buffers in one file, each
- * table with its states in another.
+ * Everything that training needs: dense weights, the states of their optimizer and buffers in one file, each table with
+ * its states in another. All are views, except for the keys of tables that grow: read_keys() reads those.
  */
 TERCEL_API std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer& dense);
 

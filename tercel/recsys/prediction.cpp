@@ -112,6 +112,7 @@ LoadedModel load_model(const std::string& path) {
   const ScalarType dtype = checkpoint.dtype();
   checkpoint.check_fingerprint(model.fingerprint(dtype));
   model.allocate_parameters(dtype);
+  read_keys(model, checkpoint);
   for (size_t t = 0; t < model.embeddings().tables().size(); ++t) {
     EmbeddingTable& table = *model.embeddings().tables()[t];
     table.set_weight(checkpoint.map(table_file(t), table.name(), dtype, {table.rows(), table.dim()}));

@@ -523,6 +523,7 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   kept_ = 0;
   read_losses_.clear();
   old_losses_ = 0;
+  read_keys(model_, checkpoint);
   for (const CheckpointFile& file : training_files(model_, *dense_)) checkpoint.read(file);
   dense_->forget_nonfinite();
   model_.embeddings().forget_nonfinite();

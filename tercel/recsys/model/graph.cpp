@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
+#include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/layers/layers_impl.h"
 #include "tercel/recsys/layers/loss.h"
@@ -331,7 +333,7 @@ class Builder {
   /** A table of the collection. */
   struct Table {
     size_t number = 0;
-    int64_t keys = 0;
+    std::optional<int64_t> keys;  // none: any
   };
 
   /** See Note [Shared tables]. */
@@ -362,21 +364,29 @@ class Builder {
     return optimizer;
   }
 
-  /** A table with the rows of these inputs' keys. */
+  /** A table with the rows of these inputs' keys, or of any. */
   Table add_table(const std::string& name, const EmbeddingParameters& p, const optim::OptimizerOptions& optimizer,
                   const std::vector<size_t>& inputs, std::string_view where) {
+    if (has_hashed_table(p, inputs, where)) {
+      TERCEL_CHECK(optimizer.update_type != optim::UpdateType::LazyGlobal || optimizer.type != optim::Rule::Adam,
+                   ConfigError, where, " update_type LazyGlobal needs a static table");
+      TERCEL_CHECK(p.init == TableInit::Range, ConfigError, where, " init: expected Range for a hashed table");
+      auto hashed =
+          std::make_unique<HashedTable>(name, p.embedding_vec_size, range_init(p), hashed_options(p, optimizer, where));
+      return {graph_.embeddings.add_table(std::move(hashed), optimizer), std::nullopt};
+    }
     const KeyRange keys = table_keys(p, inputs, optimizer, where);
     auto table =
         std::make_unique<StaticTable>(name, keys.first, p.embedding_vec_size, initial_rows(p, keys, inputs, where));
     return {graph_.embeddings.add_table(std::move(table), optimizer), keys.count};
   }
 
-  /** If several tables read an input, its keys must be in the smallest one. */
+  /** If several tables with a range read an input, its keys must be in the smallest one. */
   void note_reader(size_t input, const Table& table, const std::string& name) {
     data::SparseInput& source = graph_.sparse_inputs[input];
-    if (!source.table.empty() && table.keys >= source.num_keys) return;
+    if (!table.keys || (!source.table.empty() && *table.keys >= source.num_keys)) return;
     source.table = name;
-    source.num_keys = table.keys;
+    source.num_keys = *table.keys;
   }
 
   void add_lookup_node(GraphNode node, const Json& resolved, size_t lookup) {
@@ -428,6 +438,35 @@ class Builder {
     return inputs;
   }
 
+  bool has_hashed_table(const EmbeddingParameters& p, const std::vector<size_t>& inputs, std::string_view where) const {
+    bool is_known = p.max_vocabulary_size_global > 0 || !p.slot_size_array.empty();
+    if (!is_known) {
+      is_known = p.max_vocabulary_size_global == 0;
+      for (const size_t input : inputs)
+        for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s)
+          is_known &= schema_.slots[static_cast<size_t>(first_slot_[input] + s)].size > 0;
+    }
+    const bool is_hashed = p.table == TableKind::Hashed || (p.table == TableKind::Auto && !is_known);
+    TERCEL_CHECK(is_hashed || (p.eviction == Eviction::None && p.admission == 1 && p.default_value == 0), ConfigError,
+                 where, " eviction, admission and default_value need a hashed table");
+    TERCEL_CHECK(is_hashed || p.max_vocabulary_size_global >= 0, ConfigError, where,
+                 " max_vocabulary_size_global is -1, which a static table cannot have");
+    return is_hashed;
+  }
+
+  static HashedTableOptions hashed_options(const EmbeddingParameters& p, const optim::OptimizerOptions& optimizer,
+                                           std::string_view where) {
+    HashedTableOptions options{std::max<int64_t>(0, p.max_vocabulary_size_global), p.eviction, p.admission,
+                               p.default_value};
+    if (p.max_vocabulary_size_global == 0 && p.workspace_size_per_gpu_in_mb > 0) {
+      options.capacity = workspace_rows(p, optimizer);
+      TERCEL_CHECK(options.capacity > 0, ConfigError, where, " workspace_size_per_gpu_in_mb: not even one row fits");
+    }
+    TERCEL_CHECK(options.capacity > 0 || options.eviction == Eviction::None, ConfigError, where,
+                 " eviction needs max_vocabulary_size_global or workspace_size_per_gpu_in_mb");
+    return options;
+  }
+
   /**
    * Keys are globally unique: the table has a row for every key from the first to the last one of the slots that it is
    * for. Where the dataset does not say which there are, the options do.
@@ -467,6 +506,10 @@ class Builder {
     return {keys.first, rows};
   }
 
+  static nn::Init range_init(const EmbeddingParameters& p) {
+    return p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);
+  }
+
   /** The distributions of the initial values of a table's rows. */
   std::vector<RowsInit> initial_rows(const EmbeddingParameters& p, const KeyRange& keys,
                                      const std::vector<size_t>& inputs, std::string_view where) const {
@@ -474,8 +517,7 @@ class Builder {
       return nn::Init::uniform(std::sqrt(1 / static_cast<double>(std::max<int64_t>(1, count))));
     };
     switch (p.init) {
-      case TableInit::Range:
-        return {{keys.count, p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range)}};
+      case TableInit::Range: return {{keys.count, range_init(p)}};
       case TableInit::TableSize: return {{keys.count, by_count(keys.count)}};
       case TableInit::SlotSize: break;
     }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/util/options.h"
 
 namespace tercel::recsys {
@@ -83,6 +84,13 @@ struct LookupOptions {
   }
 };
 
+/** Which keys a table has: those of the dataset's ranges, or any that occur. */
+enum class TableKind : uint8_t { Auto, Static, Hashed };
+constexpr auto enum_names(TableKind) {
+  return std::to_array<EnumName<TableKind>>(
+      {{TableKind::Auto, "auto"}, {TableKind::Static, "static"}, {TableKind::Hashed, "hashed"}});
+}
+
 struct EmbeddingParameters {
   int64_t workspace_size_per_gpu_in_mb = 0;
   int64_t max_vocabulary_size_global = 0;
@@ -92,15 +100,22 @@ struct EmbeddingParameters {
   TableInit init = TableInit::Range;
   double init_stddev = 0;
   double init_range = 0.05;
+  TableKind table = TableKind::Auto;
+  Eviction eviction = Eviction::None;
+  int64_t admission = 1;
+  double default_value = 0;
 
   static constexpr auto fields() {
     return std::tuple(
         Field{"workspace_size_per_gpu_in_mb", &EmbeddingParameters::workspace_size_per_gpu_in_mb,
-              "where neither the dataset nor the next option says how many keys there are: the table has the rows that "
-              "fit, with the optimizer's states",
+              "where neither the dataset nor the next option says how many keys there are, the rows that fit, with the "
+              "optimizer's states: of a static table, or most of a hashed one",
               at_least(0), at_most(1 << 30)},
         Field{"max_vocabulary_size_global", &EmbeddingParameters::max_vocabulary_size_global,
-              "rows of the table; 0: the dataset's keys", at_least(0)},
+              "rows of a static table, 0: the dataset's keys; most rows of a hashed one, 0 or -1: no limit; -1 also "
+              "makes "
+              "the table hashed",
+              at_least(-1)},
         Field{"embedding_vec_size", &EmbeddingParameters::embedding_vec_size, "width of a row", at_least(1),
               at_most(1 << 16)},
         Field{"combiner", &EmbeddingParameters::combiner, "sum or mean of a slot's keys"},
@@ -111,7 +126,16 @@ struct EmbeddingParameters {
         Field{"init_stddev", &EmbeddingParameters::init_stddev, "initial rows normal with this deviation; 0: uniform",
               at_least(0), at_most(1e30)},
         Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0),
-              at_most(1e30)});
+              at_most(1e30)},
+        Field{"table", &EmbeddingParameters::table,
+              "static: a row for each key of a range; hashed: a row for each key that occurs in training, any int64; "
+              "auto: hashed where neither the dataset nor options say how many keys there are"},
+        Field{"eviction", &EmbeddingParameters::eviction,
+              "hashed: the keys that lose their rows when the table is full: none (an error), by frequency or age"},
+        Field{"admission", &EmbeddingParameters::admission,
+              "hashed: at which occurrence in training a key gets its row", at_least(1)},
+        Field{"default_value", &EmbeddingParameters::default_value, "hashed: of the vectors of keys without a row",
+              at_least(-1e30), at_most(1e30)});
   }
 };
 

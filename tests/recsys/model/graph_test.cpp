@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "tercel/ops/factories/factories.h"
+#include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/recsys/embedding/initialize_rows.h"
 #include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/model/model.h"
@@ -223,9 +225,42 @@ TEST(Graph, TablesHaveARowForEveryKey) {
   wrong(", \"slot_size_array\": [9223372036854775807, 20, 5]", "slot_size_array overflows");
   wrong(", \"max_vocabulary_size_global\": 59",
         "emb] max_vocabulary_size_global makes 59 rows but the dataset has 60 keys");
-  wrong("", "slot_size_array, max_vocabulary_size_global or workspace_size_per_gpu_in_mb is needed",
-        schema_of({0, 0, 0}));
+  wrong(", \"table\": \"static\"",
+        "slot_size_array, max_vocabulary_size_global or workspace_size_per_gpu_in_mb is needed", schema_of({0, 0, 0}));
   wrong(", \"combiner\": \"max\"", "combiner");
+}
+
+TEST(Graph, ATableIsHashedWhereItIsAskedForOrNoRangeIsKnown) {
+  const auto options = [](const std::string& hparam, const data::Schema& schema) -> std::optional<HashedTableOptions> {
+    Model model = build(replaced(kAll, "\"embedding_vec_size\": 4", "\"embedding_vec_size\": 4" + hparam), schema);
+    const auto* const table = dynamic_cast<const HashedTable*>(model.embeddings().tables()[0].get());
+    if (!table) return std::nullopt;
+    EXPECT_EQ(model.sparse_inputs()[0].num_keys, 0) << "any key may occur";
+    return table->options();
+  };
+  const data::Schema known = schema_of(), unknown = schema_of({0, 0, 0});
+  EXPECT_FALSE(options("", known));
+  EXPECT_FALSE(options(", \"max_vocabulary_size_global\": 77", unknown));
+  ASSERT_TRUE(options("", unknown));
+  EXPECT_EQ(options("", unknown)->capacity, 0);
+  const auto all = options(
+      ", \"table\": \"hashed\", \"max_vocabulary_size_global\": 9, \"workspace_size_per_gpu_in_mb\": 1, "
+      "\"eviction\": \"age\", \"admission\": 3, \"default_value\": 0.5",
+      known);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->capacity, 9);
+  EXPECT_EQ(all->eviction, Eviction::Age);
+  EXPECT_EQ(all->admission, 3);
+  EXPECT_EQ(all->default_value, 0.5);
+  const auto workspace = options(", \"table\": \"hashed\", \"workspace_size_per_gpu_in_mb\": 3", known);
+  ASSERT_TRUE(workspace);
+  EXPECT_EQ(workspace->capacity, 3 * (1 << 20) / (4 * 3 * 4)) << "Adam: weight and two states";
+  const auto wrong = [](const std::string& hparam, const char* text) {
+    refuses(replaced(kAll, "\"embedding_vec_size\": 4", "\"embedding_vec_size\": 4" + hparam), text);
+  };
+  wrong(", \"admission\": 2", "emb] eviction, admission and default_value need a hashed table");
+  wrong(", \"table\": \"hashed\", \"eviction\": \"age\"", "emb] eviction needs max_vocabulary_size_global or");
+  wrong(", \"table\": \"hashed\", \"admission\": 0", "admission");
 }
 
 TEST(Graph, EveryEmbeddingTypeIsOneStaticTable) {
