@@ -53,8 +53,8 @@ std::string csv_field(const std::string& text) {
 }
 
 /**
- * "probability", or a name for each of several heads, "probability/loss1,probability/loss2", and for each column or class
- * of a head with several, "probability/loss/0,probability/loss/1".
+ * "probability", or a name for each of several heads, "probability/loss1,probability/loss2", and for each column or
+ * class of a head with several, "probability/loss/0,probability/loss/1".
  */
 std::string csv_header(const std::vector<recsys::Head>& heads) {
   if (heads.size() == 1 && heads[0].columns == 1) return "probability\n";

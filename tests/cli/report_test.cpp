@@ -34,8 +34,8 @@ class ReportCommands : public testing::Test {
   }
 
   Outcome train(const std::string& name, std::vector<std::string> more) const {
-    std::vector<std::string> words = {"train", root_ / "data",       "--out", root_ / name, "--threads", "1",
-                                      "--set", "solver.batchsize=64"};
+    std::vector<std::string> words = {"train", root_ / "data",        "--out", root_ / name,     "--threads", "1",
+                                      "--set", "solver.batchsize=64", "--set", "solver.epochs=1"};
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }

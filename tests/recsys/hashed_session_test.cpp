@@ -19,7 +19,7 @@ using test::TemporaryFolder;
 
 ModelConfig hashed_config(const std::vector<std::string>& options) {
   std::vector<std::string> assignments = {"solver.batchsize=8",  // at most 24 keys
-                                          "layers.e2.sparse_embedding_hparam.table=hashed"};
+                                          "layers.e2.sparse_embedding_hparam.table_type=hashed"};
   for (const std::string& option : options) assignments.push_back("layers.e2.sparse_embedding_hparam." + option);
   return stateful_config(assignments);
 }

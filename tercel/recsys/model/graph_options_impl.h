@@ -127,7 +127,7 @@ struct EmbeddingParameters {
               at_least(0), at_most(1e30)},
         Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0),
               at_most(1e30)},
-        Field{"table", &EmbeddingParameters::table,
+        Field{"table_type", &EmbeddingParameters::table,
               "static: a row for each key of a range; hashed: a row for each key that occurs in training, any int64; "
               "auto: hashed where neither the dataset nor options say how many keys there are"},
         Field{"eviction", &EmbeddingParameters::eviction,

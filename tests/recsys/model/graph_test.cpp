@@ -225,7 +225,7 @@ TEST(Graph, TablesHaveARowForEveryKey) {
   wrong(", \"slot_size_array\": [9223372036854775807, 20, 5]", "slot_size_array overflows");
   wrong(", \"max_vocabulary_size_global\": 59",
         "emb] max_vocabulary_size_global makes 59 rows but the dataset has 60 keys");
-  wrong(", \"table\": \"static\"",
+  wrong(", \"table_type\": \"static\"",
         "slot_size_array, max_vocabulary_size_global or workspace_size_per_gpu_in_mb is needed", schema_of({0, 0, 0}));
   wrong(", \"combiner\": \"max\"", "combiner");
 }
@@ -244,7 +244,7 @@ TEST(Graph, ATableIsHashedWhereItIsAskedForOrNoRangeIsKnown) {
   ASSERT_TRUE(options("", unknown));
   EXPECT_EQ(options("", unknown)->capacity, 0);
   const auto all = options(
-      ", \"table\": \"hashed\", \"max_vocabulary_size_global\": 9, \"workspace_size_per_gpu_in_mb\": 1, "
+      ", \"table_type\": \"hashed\", \"max_vocabulary_size_global\": 9, \"workspace_size_per_gpu_in_mb\": 1, "
       "\"eviction\": \"age\", \"admission\": 3, \"default_value\": 0.5",
       known);
   ASSERT_TRUE(all);
@@ -252,15 +252,15 @@ TEST(Graph, ATableIsHashedWhereItIsAskedForOrNoRangeIsKnown) {
   EXPECT_EQ(all->eviction, Eviction::Age);
   EXPECT_EQ(all->admission, 3);
   EXPECT_EQ(all->default_value, 0.5);
-  const auto workspace = options(", \"table\": \"hashed\", \"workspace_size_per_gpu_in_mb\": 3", known);
+  const auto workspace = options(", \"table_type\": \"hashed\", \"workspace_size_per_gpu_in_mb\": 3", known);
   ASSERT_TRUE(workspace);
   EXPECT_EQ(workspace->capacity, 3 * (1 << 20) / (4 * 3 * 4)) << "Adam: weight and two states";
   const auto wrong = [](const std::string& hparam, const char* text) {
     refuses(replaced(kAll, "\"embedding_vec_size\": 4", "\"embedding_vec_size\": 4" + hparam), text);
   };
   wrong(", \"admission\": 2", "emb] eviction, admission and default_value need a hashed table");
-  wrong(", \"table\": \"hashed\", \"eviction\": \"age\"", "emb] eviction needs max_vocabulary_size_global or");
-  wrong(", \"table\": \"hashed\", \"admission\": 0", "admission");
+  wrong(", \"table_type\": \"hashed\", \"eviction\": \"age\"", "emb] eviction needs max_vocabulary_size_global or");
+  wrong(", \"table_type\": \"hashed\", \"admission\": 0", "admission");
 }
 
 TEST(Graph, EveryEmbeddingTypeIsOneStaticTable) {

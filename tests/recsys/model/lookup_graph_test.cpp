@@ -95,14 +95,14 @@ TEST(LookupGraph, Mistakes) {
   refuses(replaced(kAll, "40", "29"), "max_vocabulary_size_global makes 29 rows but the dataset has 30 keys");
   refuses(replaced(kAll, R"("table": "t", )", R"("table": "logit", )"),
           "the table 'logit' has the name of a layer with parameters");
-  refuses(replaced(kAll, R"("max_vocabulary_size_global": 40)", R"("table": "static")"),
+  refuses(replaced(kAll, R"("max_vocabulary_size_global": 40)", R"("table_type": "static")"),
           "the dataset does not say how many keys", schema_of(0, 20));
   refuses(replaced(kAll, "\"EmbeddingLookup\"", "\"EmbeddingLokup\""), "did you mean 'EmbeddingLookup'?");
 }
 
 TEST(LookupGraph, AWorkspaceHasTheRowsThatFit) {
   const std::string layers =
-      replaced(kAll, R"("max_vocabulary_size_global": 40)", R"("table": "static", "workspace_size_per_gpu_in_mb": 1)");
+      replaced(kAll, R"("max_vocabulary_size_global": 40)", R"("table_type": "static", "workspace_size_per_gpu_in_mb": 1)");
   Model sgd(config_of(layers, R"("optimizer": {"type": "SGD"},)"), schema_of(0, 0));
   EXPECT_EQ(table_of(sgd).rows(), (1 << 20) / (4 * 3));
   Model adam(config_of(layers), schema_of(0, 0));
