@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kLanes = 16;
 
 template <class T, bool kLimited>
-double run(const T* x, int64_t n, T limit) {
-  const auto square = [limit](T value) {
+double run(const T* x, int64_t n, [[maybe_unused]] T limit) {
+  const auto square = [&](T value) {
     if constexpr (kLimited) value = value > limit ? limit : value < -limit ? -limit : value;  // NaN is kept
     const auto wide = static_cast<double>(value);
     return wide * wide;
