@@ -15,6 +15,7 @@
 #include "tercel/util/options_impl.h"
 #include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
 
@@ -347,8 +348,10 @@ struct Trainer::State {
    */
   bool finish(Observer observer) {
     ended_at = step();
+    std::vector<std::string> passed_over;
     std::optional<Checkpoint> best = open_checkpoint(
-        folder.checkpoints(), session.validation_rows() > 0 ? Which::Best : Which::Last, Verify::Sizes, warnings);
+        folder.checkpoints(), session.validation_rows() > 0 ? Which::Best : Which::Last, Verify::Sizes, passed_over);
+    for (const std::string& text : passed_over) warn(text);
     TERCEL_CHECK(best, IoError, printable(folder.checkpoints()), ": the checkpoints vanished while the run ended");
     if (best->info().step != session.steps()) {
       best = Checkpoint(best->folder());  // now its content is compared too
