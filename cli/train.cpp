@@ -259,11 +259,9 @@ std::string result_text(const recsys::RunResult& result, int64_t steps) {
 }
 
 /** Begins with the weights of another run. */
-void init_from(const std::string& path, recsys::Trainer& trainer, const data::Dataset& dataset,
-               const CommonOptions& common) {
-  recsys::LoadedModel from = recsys::load_model(path);
+void init_from(recsys::LoadedModel& from, recsys::Trainer& trainer, const CommonOptions& common) {
   for (const std::string& warning : from.warnings) print_warning(common, warning);
-  const recsys::WarmStart start = recsys::warm_start(trainer.session().model(), dataset, from);
+  const recsys::WarmStart start = trainer.warm_start(from);
   for (const std::string& warning : start.warnings) print_warning(common, warning);
   std::string text = str_cat({"begins with ", format_count(start.parameters), " dense tensors and ",
                               format_count(start.rows), " rows of tables of ", printable(from.checkpoint), "; ",
@@ -276,6 +274,8 @@ void init_from(const std::string& path, recsys::Trainer& trainer, const data::Da
 RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, const data::Dataset& dataset,
                     const TrainFlags& flags, const CommonOptions& common,
                     std::optional<recsys::Refit>* refit = nullptr) {
+  std::optional<recsys::LoadedModel> from;  // before anything is made
+  if (!flags.init_from.empty()) from = recsys::load_model(flags.init_from);
   recsys::Trainer trainer(config, dataset, out, flags.resume,
                           flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
@@ -285,8 +285,7 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
                               printable(out), first_step > 0 ? ", from step " + format_count(first_step) : "", "\n",
                               trainer.plan().validation, "\n"}));
 
-  if (!flags.init_from.empty() && !trainer.last_checkpoint() && stop_signal() == 0)
-    init_from(flags.init_from, trainer, dataset, common);
+  if (from && !trainer.last_checkpoint() && stop_signal() == 0) init_from(*from, trainer, common);
   Reporter reporter(common, first_step);
   const recsys::TrainEnd end = trainer.run(reporter);
   reporter.end();

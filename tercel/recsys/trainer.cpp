@@ -489,6 +489,17 @@ TrainEnd Trainer::State::run(Observer observer) {
   return end;
 }
 
+WarmStart Trainer::warm_start(LoadedModel& from) {
+  TERCEL_CHECK(step() == 0 && state_->saved_at < 0, RuntimeError, printable(state_->folder.path()),
+               ": warm_start: the run has a checkpoint, or has trained");
+  try {
+    return recsys::warm_start(session().model(), state_->dataset, from);
+  } catch (...) {
+    state_->remove_folder();
+    throw;
+  }
+}
+
 Session& Trainer::session() {
   TERCEL_CHECK(state_->session.is_initialized(), RuntimeError,
                "trainer: a stop was requested while the model was initialised");

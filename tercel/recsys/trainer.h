@@ -15,6 +15,7 @@
 #include "tercel/recsys/run_identity.h"
 #include "tercel/recsys/run_plan.h"
 #include "tercel/recsys/session.h"
+#include "tercel/recsys/warm_start.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/function_ref.h"
 
@@ -97,6 +98,11 @@ class TERCEL_API Trainer {
    */
   TrainEnd run(
       Observer observer, FunctionRef<bool()> go_on = +[] { return true; });
+  /**
+   * Begins a run without a checkpoint with the weights of another model: recsys::warm_start(). After its errors, which
+   * leave no new folder behind, the trainer cannot run. RuntimeError if the run has a checkpoint or has trained.
+   */
+  WarmStart warm_start(LoadedModel& from);
   /**
    * Between steps it may be read, evaluated, frozen or given another rate; what run() saves at a step is not saved
    * again at the same one, so that such a change is part of the next checkpoint. It must not load another state.

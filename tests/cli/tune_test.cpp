@@ -76,6 +76,28 @@ TEST(RefitFlag, TrainsTheFinalModelOnAllRows) {
                {"--refit needs validation rows"});
 }
 
+TEST(InitFrom, BeginsWithAnotherRunAndLeavesNothingIfItCannot) {
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "2000"}).code, 0);
+  const std::vector<std::string> one = {"--epochs", "1", "--threads", "1"};
+  const auto train = [&](const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> words = {"train", root / "data", "--out", root / out};
+    words.insert(words.end(), one.begin(), one.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  ASSERT_EQ(train("first", {"--model", "wdl"}).code, 0);
+  const Outcome second = train("second", {"--model", "wdl", "--init-from", root / "first"});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_NE(second.out.find("begins with 6 dense tensors and "), std::string::npos) << second.out;
+  expect_error(train("none", {"--model", "wdl", "--init-from", root / "data"}), 3, {"data"});
+  expect_error(train("none", {"--model", "dlrm", "--init-from", root / "first", "--set",
+                              "layers.embedding.sparse_embedding_hparam.embedding_vec_size=8", "--set",
+                              "layers.bottom.mlp_param.num_outputs=64,32,8", "--quiet"}),
+               2, {"first: no weight of this model fits: "});
+  EXPECT_FALSE(std::filesystem::exists(root / "none"));
+}
+
 TEST(TrainFlags, AreShortForEntries) {
   const Json config = json_of(run({"train", "--print-config", "--lr", "0.5", "--batch-size", "77", "--optimizer", "SGD",
                                    "--seed", "9", "--early-stop", "3", "--epochs", "2", "--validation", "held_out"}));
