@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles every header on its own, with the flags of a neighbouring source; the umbrella header within a second.
+"""Compiles headers on their own, with the flags of a neighbouring source; the umbrella header within a second.
 
     tools/check_headers.py BUILD [HEADER ...]
+
+Without HEADER: all but those that a source of the build, which holds its objects, includes first. Those were compiled
+alone there.
 """
 
 import concurrent.futures
@@ -23,6 +26,16 @@ def headers_of_project():
     found = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.h"))
     # CUDA headers need nvcc's headers; the preset `cuda` compiles them.
     return sorted(path for path in found if "cuda" not in path.relative_to(ROOT).parts)
+
+
+def first_includes(commands):
+    """The headers that a source includes before anything else."""
+    found = set()
+    for command in commands:
+        first = re.search(r'^\s*#\s*include\s*[<"](.*)[">]', command.path.read_text(encoding="utf-8"), re.MULTILINE)
+        if first and "-include" not in command.flags:
+            found.add(ROOT / first.group(1))
+    return found
 
 
 def command_for(header, commands):
@@ -78,7 +91,12 @@ def main():
     if len(sys.argv) < 2:
         sys.exit("usage: check_headers.py BUILD [HEADER ...]")
     commands = compile_commands.load(sys.argv[1])
-    headers = [pathlib.Path(name).resolve() for name in sys.argv[2:]] or headers_of_project()
+    headers = [pathlib.Path(name).resolve() for name in sys.argv[2:]]
+    if not headers:
+        included = first_includes(commands) - {UMBRELLA}
+        every = headers_of_project()
+        headers = [header for header in every if header not in included]
+        print(f"{len(every)} headers, {len(every) - len(headers)} of them the first that a source includes")
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for header, code, errors in pool.map(lambda header: compile_alone(header, commands), headers):
@@ -88,7 +106,7 @@ def main():
     if UMBRELLA in headers and not check_umbrella(commands):
         failed += 1
         print(f"{UMBRELLA.relative_to(ROOT)} takes a second or more to compile", file=sys.stderr)
-    print(f"{len(headers)} headers, {failed} refused")
+    print(f"{len(headers)} headers compiled alone, {failed} refused")
     return 1 if failed else 0
 
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/recsys/model/model.h"
 #include "tercel/recsys/report/details.h"
 #include "tercel/recsys/report/event_writer.h"
 #include "tercel/recsys/report/metrics_csv.h"

@@ -101,8 +101,8 @@ TEST(LookupGraph, Mistakes) {
 }
 
 TEST(LookupGraph, AWorkspaceHasTheRowsThatFit) {
-  const std::string layers =
-      replaced(kAll, R"("max_vocabulary_size_global": 40)", R"("table_type": "static", "workspace_size_per_gpu_in_mb": 1)");
+  const std::string layers = replaced(kAll, R"("max_vocabulary_size_global": 40)",
+                                      R"("table_type": "static", "workspace_size_per_gpu_in_mb": 1)");
   Model sgd(config_of(layers, R"("optimizer": {"type": "SGD"},)"), schema_of(0, 0));
   EXPECT_EQ(table_of(sgd).rows(), (1 << 20) / (4 * 3));
   Model adam(config_of(layers), schema_of(0, 0));
