@@ -15,13 +15,17 @@
 #include "python/src/out.h"
 #include "tercel/data/array_inputs.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/embedding/table_rows.h"
 #include "tercel/recsys/layers/layers_impl.h"
 #include "tercel/recsys/model/graph_options_impl.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
+#include "tercel/util/format.h"
 #include "tercel/util/options.h"
+#include "tercel/util/suggest.h"
 
 namespace tercel::python {
 
@@ -49,6 +53,19 @@ nb::dict named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
 Tensor without_single_column(const Tensor& probabilities) {
   return probabilities.size(1) == 1 ? probabilities.select(1, 0) : probabilities;
 }
+
+}  // namespace
+
+recsys::EmbeddingTable& table_of(Model& model, const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const auto& table : model.embeddings().tables()) {
+    if (table->name() == name) return *table;
+    known.push_back(table->name());
+  }
+  throw_error<ConfigError>({"there is no embedding table '", printable(name), "'", known_names(name, known)});
+}
+
+namespace {
 
 /** Gathers the probabilities of `rows` rows, which may turn out to be fewer or more. */
 class Probabilities {
@@ -288,6 +305,18 @@ void register_models(nb::module_& m) {
              for (const auto& table : self.model().embeddings().tables())
                all.emplace_back(table->name(), table->weight().detach());
              return named(all);
+           })
+      .def("table_rows",
+           [](ModelObject& self, const std::string& name) {
+             const SingleUser::Use use(self.user());
+             const recsys::EmbeddingTable& table = table_of(self.model(), name);
+             Tensor keys, vectors;
+             released([&] {
+               const recsys::KeyRows found = recsys::rows_of_keys(table);
+               keys = found.keys;
+               vectors = index_select(table.weight().detach(), 0, found.rows);
+             });
+             return nb::make_tuple(own(wrap(keys)), own(wrap(vectors)));
            })
       .def("check_rows", check_rows)
       .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "python/src/python.h"
@@ -27,6 +28,9 @@ class ModelObject {
   /** Python gets tensors of the model. */
   virtual void expect_writes() {}
 };
+
+/** ConfigError with the nearest name if there is none. */
+recsys::EmbeddingTable& table_of(recsys::Model& model, const std::string& name);
 
 nb::dict from_metrics(const recsys::MetricValues& values);
 

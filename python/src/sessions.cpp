@@ -18,6 +18,7 @@
 #include "tercel/autograd/gradient.h"
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/embedding/table_rows.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
 #include "tercel/recsys/trainer.h"
@@ -401,6 +402,17 @@ void register_session(nb::module_& m) {
            [](SessionObject& self) {
              const SingleUser::Use use(self.user());
              self.session().clear_learning_rate();
+           })
+      .def("set_table_rows",
+           [](SessionObject& self, const std::string& name, nb::handle keys, nb::handle vectors) {
+             const Tensor& of_keys = to_tensor(keys, "keys");
+             const Tensor& of_vectors = to_tensor(vectors, "vectors");
+             self.expect_writes();
+             self.train([&](Session& session) {
+               TERCEL_CHECK(session.is_whole(), RuntimeError,
+                            "load_table: within a step; call update() or discard() first");
+               recsys::set_vectors(table_of(session.model(), name), of_keys, of_vectors);
+             });
            })
       .def("frozen",
            [](SessionObject& self) {

@@ -1,5 +1,6 @@
 """Models: parameters, predictions and metrics."""
 
+import os
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 import tercel
@@ -8,6 +9,7 @@ from tercel._C import Tensor
 from tercel.data import ArrayDataset, Batch, Dataset, Schema
 from tercel.data._arrays import tensor_of
 from tercel.data._options import name_of, path_of, paths_of, progress_of
+from tercel.recsys.table_files import write_vectors
 
 __all__ = ["LoadedModel", "Model", "load_model"]
 
@@ -90,6 +92,24 @@ class Model:
         """The embedding tables [keys, width] by the names of their layers, as parameters()."""
         tensors: Dict[str, Tensor] = self._of.tables()
         return tensors
+
+    def table_rows(self, name: str) -> Tuple[Tensor, Tensor]:
+        """
+        The keys [n] that have a vector in an embedding table, ascending, and copies of their vectors [n, width].
+        ConfigError with the nearest name for a table that there is not.
+        """
+        keys, vectors = self._of.table_rows(name_of(name, "name"))
+        return keys, vectors
+
+    def dump_table(self, name: str, path: Any) -> int:
+        """
+        Writes table_rows() to a file, `.parquet` (with pyarrow: columns `key`, int64, and `vector`, a list of `width`
+        numbers) or `.npz` (arrays of these names), which appears when it is complete. Returns the number of keys. Keys
+        are those of the dataset: a slot's first_key and the number of the category in its vocabulary.
+        """
+        keys, vectors = self.table_rows(name)
+        write_vectors(os.fspath(path), keys, vectors, "dump_table")
+        return int(keys.shape[0])
 
     def buffers(self) -> Dict[str, Tensor]:
         """Running statistics by name, as parameters()."""

@@ -1,5 +1,6 @@
 """Sessions: models in training."""
 
+import os
 import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
@@ -11,6 +12,7 @@ from tercel.data._arrays import integer_of, tensor_of
 from tercel.data._options import flag_of, name_of, path_of, progress_of
 from tercel.recsys.config import ModelLike, Section, _config_of
 from tercel.recsys.model import Arrays, Model, Progress, _arrays_of, _parts_of
+from tercel.recsys.table_files import read_vectors
 
 __all__ = ["Gradients", "OptimizerStates", "Session"]
 
@@ -194,6 +196,25 @@ class Session(Model):
     def unfreeze(self, *names: str) -> None:
         """Trains them again; ConfigError for the name of none."""
         self._of.unfreeze(_names(names))
+
+    def load_table(self, name: str, source: Any) -> int:
+        """
+        Gives keys of an embedding table vectors that were trained elsewhere: a file as dump_table() writes it, or keys
+        [n] and vectors [n, width]. A table that grows makes rows for new keys, whatever its admission. Other keys and the
+        states of the optimizer stay as they are; freeze(name) keeps the vectors. Returns the number of keys. The table is
+        not changed by a file that is damaged (DataError), other shapes, a key that occurs twice or numbers that are not
+        finite (ValueError), keys that the table cannot have (IndexError), or more keys than its capacity (RuntimeError).
+        """
+        if isinstance(source, (str, bytes, os.PathLike)):
+            keys, vectors = read_vectors(os.fsdecode(source), "load_table")
+        else:
+            try:
+                keys, vectors = source
+            except (TypeError, ValueError):
+                raise TypeError("load_table: expected the name of a file, or keys and vectors") from None
+            keys, vectors = tensor_of(keys, "load_table: keys"), tensor_of(vectors, "load_table: vectors")
+        self._of.set_table_rows(name_of(name, "name"), keys, vectors)
+        return int(keys.shape[0])
 
     def evaluate(self, rows: Any = None, part: str = "test", *, progress: Progress = None) -> Dict[str, float]:
         """
