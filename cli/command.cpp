@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/console.h"
+#include "cli/help_text.h"
 #include "tercel/data/remote_store.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/cpu_info.h"
@@ -28,9 +29,6 @@ namespace tercel::cli {
 
 namespace {
 
-constexpr size_t kHelpWidth = 110;
-constexpr size_t kNameWidth = 26;
-
 std::string flag_name(std::string_view field) {
   std::string name = "--" + std::string(field);
   std::replace(name.begin(), name.end(), '_', '-');
@@ -47,35 +45,6 @@ std::string name_of(std::string_view word) {
   return name;
 }
 
-/** "  name   text", the text broken between words and indented. */
-std::string help_entry(const std::string& name, std::string_view text) {
-  std::string out = "  " + name;
-  if (name.size() + 2 > kNameWidth) {
-    out += '\n' + std::string(kNameWidth + 2, ' ');
-  } else {
-    out += std::string(kNameWidth - name.size(), ' ');
-  }
-  size_t column = kNameWidth + 2;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (column + end > kHelpWidth && column > kNameWidth + 2) {
-      out.back() = '\n';
-      out += std::string(kNameWidth + 2, ' ');
-      column = kNameWidth + 2;
-    }
-    out += text.substr(0, end);
-    column += end;
-    text.remove_prefix(end);
-    if (!text.empty()) {
-      out += ' ';
-      ++column;
-      text.remove_prefix(1);
-    }
-  }
-  while (out.ends_with(' ')) out.pop_back();
-  return out + '\n';
-}
-
 bool is_default_true(const OptionField& field, const void* options) {
   return field.type->kind == OptionKind::Bool && option_text(field, options) == "true";
 }
@@ -87,10 +56,7 @@ std::string option_entry(const OptionField& field, const void* options) {
     if (is_default_true(field, options)) name = "--no-" + name.substr(2);
     return help_entry(name, std::string(is_default_true(field, options) ? "not: " : "") + std::string(field.help));
   }
-  std::string text = std::string(field.help) + " (" + option_type_text(field);
-  const std::string value = option_text(field, options);
-  if (!value.empty() && !field.rules.required && value != "[]") text += "; default " + value;
-  return help_entry(name, text + ")");
+  return help_entry(name, help_of(field, options));
 }
 
 std::string prefix(std::string_view command) { return command.empty() ? std::string() : std::string(command) + ": "; }

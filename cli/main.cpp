@@ -3,6 +3,7 @@
 
 namespace tercel::cli {
 
+CommandFunction run_config;
 CommandFunction run_convert;
 CommandFunction run_doctor;
 CommandFunction run_eval;
@@ -26,6 +27,7 @@ constexpr Command kCommands[] = {
     {"report", "write an HTML page that shows runs and compares them", run_report},
     {"info", "describe a dataset, a run or a checkpoint", run_info},
     {"verify", "check every checksum and every row of a dataset", run_verify},
+    {"config", "show the options of a configuration and of its layers", run_config},
     {"doctor", "show CPU, memory and settings of this machine", run_doctor},
 };
 

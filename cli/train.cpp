@@ -353,7 +353,7 @@ int run_train(CommandLine& line) {
   line.options(entries);
   line.repeated("--set",
                 "SECTION.OPTION=VALUE, as in solver.lr=0.02 or layers.embedding.sparse_embedding_hparam."
-                "embedding_vec_size=32; may be given several times",
+                "embedding_vec_size=32; may be given several times. `tercel config` lists all of them",
                 assignments);
   line.options(common);
   line.example("tercel train data --model dlrm --lr 0.02 --out runs/first");

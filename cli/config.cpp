@@ -1,0 +1,105 @@
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/help_text.h"
+#include "tercel/recsys/layers/layers_impl.h"
+#include "tercel/recsys/model/config.h"
+#include "tercel/recsys/model/graph_options_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+#include "tercel/util/suggest.h"
+
+namespace tercel::cli {
+
+CommandFunction run_config;
+
+namespace {
+
+/** A section of a configuration or a type of layers, with its options. */
+struct Topic {
+  std::string name;
+  std::string title;
+  std::string options;
+};
+
+std::vector<Topic> sections() {
+  return {{"solver", "solver", help_of<recsys::SolverOptions>()},
+          {"optimizer", "optimizer, and the object `optimizer` of a table", help_of<optim::OptimizerOptions>()},
+          {"data", "data", help_of<recsys::DataOptions>()}};
+}
+
+std::vector<Topic> layers() {
+  std::vector<Topic> topics = {{"Data", "layer Data",
+                                "label:\n" + help_of<recsys::LabelOptions>() + "dense:\n" +
+                                    help_of<recsys::DenseOptions>() + "sparse, a list:\n" +
+                                    help_of<recsys::SparseOptions>()}};
+  const std::string table = "sparse_embedding_hparam:\n" + help_of<recsys::EmbeddingParameters>();
+  for (const char* type : {"DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash",
+                           "LocalizedSlotSparseEmbeddingOneHot", "HybridSparseEmbedding", "SparseEmbedding"})
+    topics.push_back({type, str_cat({"layer ", type}), table});
+  topics.push_back({"EmbeddingLookup", "layer EmbeddingLookup", help_of<recsys::LookupOptions>() + table});
+  for (const recsys::LayerEntry& layer : recsys::layer_entries())
+    layer.show_options([&](OptionTable options, const void* defaults) {
+      topics.push_back({std::string(layer.type), str_cat({"layer ", layer.type}),
+                        options.count == 0 ? "  no options\n" : help_of(options, defaults)});
+    });
+  return topics;
+}
+
+std::string text_of(const std::vector<Topic>& topics) {
+  std::string text;
+  for (const Topic& topic : topics) text += (text.empty() ? "" : "\n") + topic.title + "\n" + topic.options;
+  return text;
+}
+
+/** The names in lines of at most 100 columns. */
+std::string list_of(const std::vector<Topic>& topics) {
+  std::string text, line;
+  for (const Topic& topic : topics) {
+    if (line.size() + topic.name.size() > 96) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += "  " + topic.name;
+  }
+  return text + line + "\n";
+}
+
+std::string overview() {
+  return text_of(sections()) +
+         "\nlayers; `tercel config TYPE` shows the options of one, `tercel config layers` of all\n" + list_of(layers());
+}
+
+std::string text_of_topic(const std::string& name) {
+  if (name == "layers") return text_of(layers());
+  std::vector<Topic> all = sections();
+  for (Topic& layer : layers()) all.push_back(std::move(layer));
+  std::vector<std::string_view> known = {"layers"};
+  for (const Topic& topic : all) {
+    if (topic.name == name) return text_of({topic});
+    known.push_back(topic.name);
+  }
+  throw_error<ConfigError>(
+      {"config: unknown section or type of layers '", printable(name), "'", known_names(name, known)});
+}
+
+}  // namespace
+
+int run_config(CommandLine& line) {
+  std::string topic;
+  line.optional_argument("TOPIC", "solver, optimizer, data, layers, or a type of layers as InnerProduct; default: all",
+                         topic);
+  line.example("tercel config solver");
+  const bool shows_all = line.asks_for_help();  // "tercel help config"
+  if (!line.parse()) {
+    if (shows_all) print_text({}, "\n" + overview());
+    return 0;
+  }
+  print_text({}, topic.empty() ? overview() : text_of_topic(topic));
+  return 0;
+}
+
+}  // namespace tercel::cli
