@@ -22,6 +22,7 @@
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
 #include "tercel/recsys/trainer.h"
+#include "tercel/recsys/warm_start.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -279,6 +280,21 @@ class TrainerObject {
     return checkpoint_;
   }
 
+  /** (dense tensors, rows, new rows, texts of what is left), of the model of a run or checkpoint. */
+  nb::object warm_start(nb::handle path) {
+    owned_->user.check_unused();
+    const SingleUser::Use use(owned_->user);
+    const std::string from = to_path(path);
+    const recsys::WarmStart start = released([&] {
+      recsys::LoadedModel model = recsys::load_model(from);
+      recsys::WarmStart taken = trainer().warm_start(model);
+      taken.warnings.insert(taken.warnings.begin(), model.warnings.begin(), model.warnings.end());
+      return taken;
+    });
+    for (const std::string& warning : start.warnings) warn(warning);
+    return nb::make_tuple(start.parameters, start.rows, start.new_rows, from_texts(start.left));
+  }
+
   void stop() { stop_ = true; }
   /** Ends the readers' threads and releases the folder. */
   void close() {
@@ -382,6 +398,8 @@ void register_session(nb::module_& m) {
       .def("rows", [](SessionObject& self) { return self.session().rows(); })
       .def("loss", [](SessionObject& self) { return self.session().loss(); })
       .def("is_whole", [](SessionObject& self) { return self.session().is_whole(); })
+      .def("gradient_norm", [](SessionObject& self) { return self.session().gradient_norm(); })
+      .def("nan_batches", [](SessionObject& self) { return self.session().nan_batches(); })
       .def("check_finite",
            [](SessionObject& self) {
              const SingleUser::Use use(self.user());
@@ -438,6 +456,7 @@ void register_trainer(nb::module_& m) {
       .def(nb::init<const ModelConfig&, const data::Dataset&, nb::handle, const std::string&, bool>(),
            nb::arg("config"), nb::arg("dataset"), nb::arg("folder"), nb::arg("resume"), nb::arg("new_data"))
       .def("run", &TrainerObject::run, nb::arg("callback"))
+      .def("warm_start", &TrainerObject::warm_start)
       .def("stop", &TrainerObject::stop)
       .def("close", &TrainerObject::close)
       .def("session", &TrainerObject::session)

@@ -295,6 +295,23 @@ def test_wrong_batches_are_refused(dataset):
     assert session.steps == 2
 
 
+def test_norms_and_skipped_batches(dataset):
+    session = session_of(dataset)
+    session.step()
+    assert math.isnan(session.gradient_norm) and session.nan_batches == 0
+    session = session_of(dataset, clip_grad_norm=1e9)
+    session.forward_backward(next(iter(session.batches(dataset))))
+    dense, tables = session.gradients()
+    squares = sum(g.double().pow(2).sum().item() for g in dense.values())
+    squares += sum(values.double().pow(2).sum().item() for _, values in tables.values())
+    session.update()
+    assert session.gradient_norm == pytest.approx(math.sqrt(squares), rel=1e-5)
+    session = session_of(dataset, on_nan="skip")
+    next(iter(session.parameters().values())).fill_(math.nan)
+    session.step()
+    assert session.nan_batches == 12  # step() passes over all batches of the epoch
+
+
 def test_learning_rate_and_freezing(dataset):
     session = session_of(dataset, "wdl", lr=0.5)
     assert session.learning_rate == 0.5

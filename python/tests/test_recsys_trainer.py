@@ -58,6 +58,28 @@ def test_a_run(dataset, tmp_path):
     assert not os.path.exists(tmp_path / "other")
 
 
+def test_warm_start(dataset, tmp_path):
+    first = trainer_of(dataset, tmp_path / "first", data=ALL_ROWS)
+    first.run()
+    trained = {name: table.clone() for name, table in first.session.tables().items()}
+    first.close()
+    second = trainer_of(dataset, tmp_path / "second", data=ALL_ROWS, solver={"seed": 5})
+    assert not all(tc.equal(trained[name], table) for name, table in second.session.tables().items())
+    taken = second.warm_start(tmp_path / "first")
+    assert taken.parameters > 0 and taken.rows == sum(len(t) for t in trained.values())
+    assert taken.new_rows == 0 and taken.left == []
+    assert all(tc.equal(trained[name], table) for name, table in second.session.tables().items())
+    assert second.run()
+    with pytest.raises(RuntimeError, match="the run has a checkpoint, or has trained"):
+        second.warm_start(tmp_path / "first")
+    second.close()
+    third = trainer_of(dataset, tmp_path / "third")
+    with pytest.raises(tc.DataError, match="no trained model"):
+        third.warm_start(tmp_path)
+    assert third.run()
+    third.close()
+
+
 def test_the_run_of_a_session_has_its_bits(dataset, tmp_path):
     trainer = trainer_of(dataset, tmp_path / "run", data=ALL_ROWS)
     trainer.run()

@@ -12,7 +12,7 @@ from tercel.recsys.config import layer_types, preset, preset_names, resolve_conf
 from tercel.recsys.graph import Graph
 from tercel.recsys.model import LoadedModel, Model, load_model
 from tercel.recsys.session import Gradients, OptimizerStates, Session
-from tercel.recsys.trainer import Callback, Progress, Result, Trainer
+from tercel.recsys.trainer import Callback, Progress, Result, Trainer, WarmStart
 
 __all__ = ["Callback", "Gradients", "Graph", "LoadedModel", "Model", "OptimizerStates", "Progress", "Result", "Session",
-           "Trainer", "layer_types", "load_model", "preset", "preset_names", "resolve_config"]
+           "Trainer", "WarmStart", "layer_types", "load_model", "preset", "preset_names", "resolve_config"]

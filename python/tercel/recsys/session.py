@@ -163,6 +163,21 @@ class Session(Model):
         return whole
 
     @property
+    def gradient_norm(self) -> float:
+        """
+        The norm of the last step's gradients before clipping, of dense weights and rows together; NaN without
+        solver.clip_grad_norm and before the first step.
+        """
+        norm: float = self._of.gradient_norm()
+        return norm
+
+    @property
+    def nan_batches(self) -> int:
+        """Batches that solver.on_nan="skip" has passed over, also those before a checkpoint that was loaded."""
+        batches: int = self._of.nan_batches()
+        return batches
+
+    @property
     def learning_rate(self) -> float:
         """
         The rate of the next step. Setting it replaces the schedule of the solver for all further steps; None goes back

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Union
 
 from tercel import _C
 from tercel.data import Dataset
@@ -10,7 +10,7 @@ from tercel.data._options import flag_of, name_of, path_of
 from tercel.recsys.config import ModelLike, Section, _config_of
 from tercel.recsys.session import Session
 
-__all__ = ["Callback", "Progress", "Result", "Trainer"]
+__all__ = ["Callback", "Progress", "Result", "Trainer", "WarmStart"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,19 @@ class Result:
     """Its metrics on the validation rows; empty without."""
     test: Dict[str, float]
     """Its metrics on the test part; empty before the end of the run, and without a test part."""
+
+
+class WarmStart(NamedTuple):
+    """What a model took from another one."""
+
+    parameters: int
+    """Dense tensors, running statistics included."""
+    rows: int
+    """Rows of tables."""
+    new_rows: int
+    """Rows of the same tables with keys that the other model does not have."""
+    left: List[str]
+    """Dense tensors and tables that keep their own values, each with the reason."""
 
 
 class Callback:
@@ -114,10 +127,11 @@ class Trainer:
 
     def run(self) -> bool:
         """
-        Trains to the end, and returns True; then the session has the best model. Returns False after stop(). An exception of a callback, and Ctrl-C, end the run like
-        a stop: the step is finished, a checkpoint is written, then the exception is raised. Other errors are raised
-        after the last complete step is saved, and say where. A run that ends before its first step removes a new folder,
-        and the trainer cannot be run again (RuntimeError); nor can it in a forked process.
+        Trains to the end, and returns True; then the session has the best model. Returns False after stop(). An exception
+        of a callback, and Ctrl-C, end the run like a stop: the step is finished, a checkpoint is written, then the
+        exception is raised. Other errors are raised after the last complete step is saved, and say where. A run that ends
+        before its first step removes a new folder, and the trainer cannot be run again (RuntimeError); nor can it in a
+        forked process.
         """
         own = [callback for callback in self.callbacks if isinstance(callback, Callback)]
         before = [vars(callback).get("trainer") for callback in own]
@@ -129,6 +143,15 @@ class Trainer:
             for callback, trainer in zip(own, before):
                 vars(callback)["trainer"] = trainer  # a reference for longer would keep the folder
         return done
+
+    def warm_start(self, path: Any) -> WarmStart:
+        """
+        Begins a new run with the weights of another one, or of a checkpoint in it, as `tercel train --init-from`: dense
+        tensors of the same name and sizes, and rows of the tables of the same name and width, which belong together by
+        category. The datasets may differ. DataError, and no change, for a folder without a model; ConfigError if nothing
+        fits, after which the trainer cannot run. RuntimeError if the run has a checkpoint or has trained.
+        """
+        return WarmStart(*self._of.warm_start(path_of(path, "path")))
 
     def close(self) -> None:
         """
