@@ -80,7 +80,8 @@ struct ConfigFlags {
         Field{"early_stop", &ConfigFlags::early_stop,
               "end after so many validations without a better one, 0: never; default 4 without --epochs, else 0"},
         Field{"batch_size", &ConfigFlags::batch_size, "rows of a step"}, Field{"lr", &ConfigFlags::lr, "learning rate"},
-        Field{"optimizer", &ConfigFlags::optimizer, "SGD, MomentumSGD, Adam, AdaGrad or Ftrl"},
+        Field{"optimizer", &ConfigFlags::optimizer,
+              "SGD, MomentumSGD, Nesterov, Adam, AdamW, AdaGrad, RowWiseAdaGrad, RMSProp or Ftrl"},
         Field{"seed", &ConfigFlags::seed, "of initial values, dropout and the order of rows"},
         Field{
             "validation", &ConfigFlags::validation,
@@ -133,10 +134,14 @@ std::optional<recsys::ModelConfig> config_of_run(const std::string& run, const C
   return checkpoint->identity().config;
 }
 
+/** Folder of the first of the two runs of --refit. */
+std::string selection_of(const std::string& out) { return out + "-selection"; }
+
 recsys::ModelConfig read_config(const TrainFlags& flags, const ConfigFlags& entries,
                                 const std::vector<std::string>& assignments, const CommonOptions& common) {
   std::optional<recsys::ModelConfig> previous;
-  if (flags.model.empty() && flags.resume == recsys::Resume::Auto) previous = config_of_run(flags.out, common);
+  if (flags.model.empty() && flags.resume == recsys::Resume::Auto)
+    previous = config_of_run(flags.refit ? selection_of(flags.out) : flags.out, common);
   recsys::ModelConfig config =
       previous ? *std::move(previous) : named_config(flags.model.empty() ? "dlrm" : flags.model);
   if (config.model_name.empty()) config.model_name = "model";
@@ -153,7 +158,7 @@ class NumberedFolder {
     create_dirs("runs");
     for (int64_t n = 1; path_.empty(); ++n) {
       const std::string folder = join_path("runs", model + "-" + std::to_string(n));
-      if (create_new_dir(folder)) path_ = folder;
+      if (!exists(selection_of(folder)) && create_new_dir(folder)) path_ = folder;
     }
   }
   /** Removes the folder if nothing is in it. */
@@ -386,7 +391,7 @@ int run_train(CommandLine& line) {
     TERCEL_CHECK(resumes || !exists(out) || list_dir(out).empty(), ConfigError, "train: --out ", printable(out),
                  ": already exists; continue it with --resume auto, or choose another folder");
     std::optional<recsys::Refit> refit;
-    const RunOutcome selection = train_in(out + "-selection", config, dataset, flags, common, &refit);
+    const RunOutcome selection = train_in(selection_of(out), config, dataset, flags, common, &refit);
     outcome = selection;
     if (refit) {
       outcome = train_in(out, refit->config, refit->dataset, flags, common);

@@ -268,12 +268,16 @@ std::optional<int64_t> last_step(const std::string& folder) {
 }
 
 std::optional<double> Evaluation::score() const {
-  std::optional<double> log_loss;
+  constexpr std::string_view kLogLoss = "log_loss";
+  double sum = 0, heads = 0;
   for (const Metric& metric : metrics) {
     if (metric.name == "auc") return metric.value;
-    if (metric.name == "log_loss") log_loss = -metric.value;
+    if (metric.name.substr(0, metric.name.find('/')) != kLogLoss) continue;
+    sum += metric.value;
+    heads += 1;
   }
-  return log_loss;
+  if (heads == 0) return std::nullopt;
+  return -sum / heads;
 }
 
 std::vector<std::string> rank_checkpoints(const std::string& folder) {

@@ -48,7 +48,7 @@ struct Evaluation {
 
   /**
    * By which models are compared, higher is better: AUC or, where the rows have none (they are all of one class), minus
-   * the log loss. None without either.
+   * the log loss, of several heads the mean of theirs. None without either.
    */
   TERCEL_API std::optional<double> score() const;
 

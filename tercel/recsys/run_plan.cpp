@@ -34,6 +34,8 @@ RunPlan plan_run(const ModelConfig& config, const data::Dataset& dataset) {
   TERCEL_CHECK(validates || solver.early_stop <= 0, ConfigError, "solver: early_stop is ", solver.early_stop,
                ", but there are no validation rows (data.validation is none",
                config.data.validation == Validation::Auto ? ", as there are few rows)" : ")");
+  TERCEL_CHECK(validates || solver.targets.empty(), ConfigError,
+               "solver: targets: expected validation rows, which pass them, found none");
   const auto has = [&solver](std::string_view name) {
     return std::find(solver.metrics.begin(), solver.metrics.end(), name) != solver.metrics.end();
   };
@@ -59,6 +61,7 @@ Refit plan_refit(const RunPlan& plan, const data::Dataset& dataset, int64_t best
   refit.config.data.validation = Validation::None;
   SolverOptions& solver = refit.config.solver;
   solver.early_stop = 0;
+  solver.targets.clear();
   solver.epochs = 0;
   const double share = static_cast<double>(refit.dataset.train.rows()) / static_cast<double>(trained_rows);
   solver.max_iter = std::max<int64_t>(1, std::llround(static_cast<double>(best_step) * share));

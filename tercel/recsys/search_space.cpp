@@ -44,6 +44,17 @@ std::optional<double> number(std::string_view text) {
 constexpr bool is_logarithmic(Kind kind) { return kind == Kind::Log || kind == Kind::LogInteger; }
 constexpr bool is_integer(Kind kind) { return kind == Kind::Integer || kind == Kind::LogInteger; }
 
+/** Three digits, as a value that people can read is as good; more in a range so narrow that these lie outside. */
+std::string short_text(const SearchRange& range, double value) {
+  char text[32];
+  for (int digits = 3; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof(text), "%.*g", digits, value);
+    const std::optional<double> read = number(text);
+    if (read && *read >= range.low && *read <= range.high) break;
+  }
+  return text;
+}
+
 }  // namespace
 
 SearchRange parse_search(std::string_view text) {
@@ -98,9 +109,7 @@ std::vector<std::string> draw_trial(Span<SearchRange> ranges, uint64_t seed, int
         drawn = std::min(std::floor(drawn), range.high);
         value = std::to_string(static_cast<int64_t>(drawn));
       } else {
-        char text[32];  // three digits: a value that people can read is as good
-        std::snprintf(text, sizeof(text), "%.3g", std::clamp(drawn, range.low, range.high));
-        value = text;
+        value = short_text(range, std::clamp(drawn, range.low, range.high));
       }
     }
     assignments.push_back(str_cat({range.entry, "=", value}));

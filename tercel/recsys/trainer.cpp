@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <new>
+#include <utility>
 
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/report/run_records_impl.h"
@@ -42,13 +43,15 @@ struct Selection {
   std::string rows;        // which were validated on
   int64_t best_step = -1;  // -1: none yet
   double best_score = 0;
-  int64_t worse = 0;  // validations since
+  int64_t worse = 0;       // validations since
+  int64_t last_step = -1;  // of the last validation that is counted here
 
   static constexpr auto fields() {
     return std::tuple(Field{"rows", &Selection::rows, "digest of the validation rows"},
                       Field{"best_step", &Selection::best_step, "of the best validation", at_least(-1)},
                       Field{"best_score", &Selection::best_score, "its score"},
-                      Field{"worse", &Selection::worse, "validations since", at_least(0)});
+                      Field{"worse", &Selection::worse, "validations since", at_least(0)},
+                      Field{"last_step", &Selection::last_step, "of the last validation", at_least(-1)});
   }
 };
 
@@ -227,17 +230,23 @@ struct Trainer::State {
   void note_validation() {
     evaluated_at = step();
     selection.rows = session.validation_digest();
+    // A checkpoint written after the validation of its step has counted it already.
+    if (std::exchange(selection.last_step, step()) != step()) count_validation();
+    if (selection.best_step != step()) return;
+    result.best_step = step();
+    result.valid = last_metrics;
+  }
+
+  void count_validation() {
     const std::optional<double> score = evaluation_of(last_metrics, {}).score();
-    const bool is_better = score && (selection.best_step < 0 || *score > selection.best_score);
-    if (!is_better) {
+    if (!score && selection.best_step < 0) return;  // nothing to compare: none of them can be called worse
+    if (!score || (selection.best_step >= 0 && *score <= selection.best_score)) {
       ++selection.worse;
       return;
     }
     selection.best_step = step();
     selection.best_score = *score;
     selection.worse = 0;
-    result.best_step = step();
-    result.valid = last_metrics;
   }
 
   bool ends_early() const { return config.solver.early_stop > 0 && selection.worse >= config.solver.early_stop; }

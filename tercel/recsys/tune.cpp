@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/recsys/run_plan.h"
@@ -16,7 +17,7 @@ namespace tercel::recsys {
 
 namespace {
 
-constexpr std::string_view kStateFile = "tune.json", kBestFile = "best.json";
+constexpr std::string_view kStateFile = "tune.json", kBestFile = "best.json", kLockFile = "lock";
 constexpr int64_t kMaxStateBytes = int64_t{1} << 30;
 
 /** Passes until each comparison; the last one is the end of trials. */
@@ -34,6 +35,14 @@ bool is_better(const Trial& a, const Trial& b) {
   if (a.rung != b.rung) return a.rung > b.rung;
   if (a.score != b.score) return a.score > b.score;
   return a.number < b.number;
+}
+
+/** Whether a folder has nothing but what a search leaves that was stopped before it had saved its state. */
+bool holds_nothing(const std::string& folder) {
+  const std::vector<std::string> names = list_dir(folder);
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with(kLockFile) || name.starts_with(str_cat({kStateFile, ".tmp-"}));
+  });
 }
 
 class Search {
@@ -122,12 +131,12 @@ class Search {
 
   void open(Resume resume) {
     const std::string path = join_path(folder_, std::string(kStateFile));
-    if (!exists(path)) {
-      TERCEL_CHECK(!exists(folder_) || list_dir(folder_).empty(), ConfigError, printable(folder_),
-                   ": expected a new folder or that of a search, found one without ", kStateFile);
-      create_dirs(folder_);
-      return save();
-    }
+    TERCEL_CHECK(exists(path) || !exists(folder_) || holds_nothing(folder_), ConfigError, printable(folder_),
+                 ": expected a new folder or that of a search, found one without ", kStateFile);
+    create_dirs(folder_);
+    lock_.emplace(join_path(folder_, std::string(kLockFile)));
+    remove_stale_temporaries(folder_);
+    if (!exists(path)) return save();
     TERCEL_CHECK(resume == Resume::Auto, ConfigError, printable(folder_),
                  ": already contains a search; continue it with --resume auto, or choose another folder");
     const Json json = parse_json(read_file(path, kMaxStateBytes), path, JsonErrors::Data);
@@ -197,6 +206,7 @@ class Search {
   std::vector<double> rungs_;
   std::vector<Trial> trials_;
   Json identity_;
+  std::optional<FileLock> lock_;  // two searches would overwrite each other's trials
 };
 
 }  // namespace

@@ -85,8 +85,9 @@ struct TuneResult {
 /**
  * Searches in a folder, which must be new or, with Resume::Auto, that of the same search: its trials are the runs
  * trial-0, trial-1 and so on, and its best configuration is best.json. ConfigError for options or ranges that no
- * configuration has, for a dataset without validation rows, and for another search than that in the folder; errors of
- * Trainer otherwise. NumericError and ConfigError of a single trial end only that. A stop is requested as for Trainer.
+ * configuration has, for a dataset without validation rows, and for another search than that in the folder; IoError
+ * while another process searches in it; errors of Trainer otherwise. NumericError and ConfigError of a single trial end
+ * only that. A stop is requested as for Trainer.
  */
 TERCEL_API TuneResult tune(const ModelConfig& config, const data::Dataset& dataset, Span<SearchRange> ranges,
                            const TuneOptions& options, const std::string& folder, Resume resume, TuneObserver observer,

@@ -361,6 +361,11 @@ TEST_F(TrainCommands, WithoutOutRunsHaveFoldersOfTheirOwn) {
     }
     expect_error(run({"train", "data", "--quiet", "--set", "solver.batchsize=1000"}), 2, {"batchsize is 1000"});
   }
+  // A folder beside it, of a --refit that was stopped, keeps its number.
+  std::filesystem::create_directories("runs/wdl-1-selection");
+  EXPECT_EQ(run({"train", "data", "--model", "wdl", "--epochs", "1", "--quiet", "--set", "solver.batchsize=64"}).code,
+            0);
+  EXPECT_TRUE(std::filesystem::exists("runs/wdl-2/checkpoints"));
   std::filesystem::current_path(here);
   for (int n = 1; n <= 24; ++n)
     EXPECT_TRUE(std::filesystem::exists(root_ / ("runs/dlrm-" + std::to_string(n) + "/checkpoints"))) << n;

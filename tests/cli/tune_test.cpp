@@ -1,7 +1,9 @@
 // tercel tune, and train --refit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,13 @@ TEST(RefitFlag, TrainsTheFinalModelOnAllRows) {
   const Json resumed = json_of(run(again));
   EXPECT_EQ(resumed["rows"], 0) << "nothing was left to train";
   EXPECT_EQ(resumed["test"], json["test"]);
+  // Without --model it is that of the run, also before the second one has begun.
+  std::vector<std::string> same;
+  std::copy_if(again.begin(), again.end(), std::back_inserter(same),
+               [](const std::string& word) { return word != "--model" && word != "wdl"; });
+  EXPECT_EQ(json_of(run(same))["test"], json["test"]);
+  std::filesystem::remove_all(root / "run");
+  EXPECT_EQ(json_of(run(same))["test"], json["test"]);
   expect_error(run(words), 2, {"already exists; continue it with --resume auto"});
   expect_error(run({"train", root / "data", "--out", root / "none", "--refit", "--validation", "none"}), 2,
                {"--refit needs validation rows"});

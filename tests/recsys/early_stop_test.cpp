@@ -109,6 +109,50 @@ TEST(EarlyStop, ResumedRunsEndWhereOthersDo) {
   EXPECT_EQ(again.result().test, expected.test);
 }
 
+TEST(EarlyStop, AValidationSavedWithItsStepCountsOnce) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  const data::Dataset dataset = without_valid(root);
+  ModelConfig config = greedy_config();
+  set_config(config, "solver.eval_interval=5");
+  set_config(config, "solver.checkpoint_interval=100000");  // so that stops alone write checkpoints
+  config.solver.early_stop = 3;
+  int64_t steps = 0;
+  {
+    Trainer whole(config, dataset, root / "whole", Resume::Never);
+    EXPECT_EQ(whole.run(ignore), TrainEnd::Early);
+    steps = whole.step();
+  }
+  TrainEnd end = TrainEnd::Stopped;
+  for (int64_t parts = 0; end == TrainEnd::Stopped; ++parts) {
+    ASSERT_LT(parts, 200);
+    Trainer part(config, dataset, root / "parts", Resume::Auto);
+    bool validated = false;
+    end = part.run([&](const Progress& now) { validated |= now.kind == Progress::Kind::Evaluation; },
+                   [&] { return !validated; });
+    EXPECT_EQ(part.step() % 5, 0) << "stopped after a validation";
+    if (end != TrainEnd::Stopped) {
+      EXPECT_EQ(part.step(), steps);
+    }
+  }
+  EXPECT_EQ(end, TrainEnd::Early);
+}
+
+TEST(EarlyStop, ValidationsThatGiveNothingToCompareDoNotEndARun) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  data::Dataset dataset = test::plain_dataset(
+      root, 200, "ones", [](int64_t r) { return static_cast<float>(r % 7); }, [](int64_t) { return 1.0f; });
+  dataset.valid = {};
+  ModelConfig config = parse_config(test::kLinearModel, "linear");
+  config.solver.epochs = 6;
+  config.solver.early_stop = 2;
+  config.solver.metrics = {"auc"};
+  Trainer trainer(config, dataset, root / "run", Resume::Never);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done) << "rows of one class have no AUC";
+  EXPECT_GT(trainer.result().validations, 2);
+}
+
 TEST(EarlyStop, WithoutItARunGoesOnAndTakesTheBestModel) {
   const TemporaryFolder root;
   const CleanProcess clean;

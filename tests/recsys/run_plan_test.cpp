@@ -37,6 +37,8 @@ TEST(RunPlan, DecidesWhatIsOpen) {
   TERCEL_EXPECT_THROW(decided({"data.validation=part"}), ConfigError, "has no validation part");
   TERCEL_EXPECT_THROW(decided({"data.validation=none", "solver.early_stop=2"}), ConfigError,
                       "early_stop is 2, but there are no validation rows");
+  TERCEL_EXPECT_THROW(decided({"data.validation=none", "solver.targets={\"auc\": 0.9}"}), ConfigError,
+                      "solver: targets: expected validation rows");
   const ModelConfig once = plan_run(open_config(), dataset).config;
   EXPECT_EQ(to_json(plan_run(once, dataset).config), to_json(once)) << "a run's own configuration stays as it is";
   EXPECT_NE(plan_run(open_config(), dataset).validation.find("one of 10 train rows"), std::string::npos);
@@ -58,11 +60,12 @@ TEST(RunPlan, ARefitTakesAllRowsForAsManyPasses) {
   EXPECT_EQ(refit.dataset.valid.rows(), 0);
   EXPECT_EQ(Session(refit.config, refit.dataset).train_reader().epoch_rows(), 4000);
   dataset.valid = {};
-  const RunPlan held_out = plan_run(open_config(), dataset);
+  const RunPlan held_out = plan_run(open_config({"solver.targets={\"auc\": 0.9}"}), dataset);
   const int64_t trained = Session(held_out.config, dataset).train_reader().epoch_rows();
   EXPECT_EQ(trained, 2700);
   refit = plan_refit(held_out, dataset, 90, trained);
   EXPECT_EQ(refit.config.solver.max_iter, 100);
+  EXPECT_TRUE(plan_run(refit.config, refit.dataset).config.solver.targets.empty()) << "nothing can pass them";
   EXPECT_EQ(refit.dataset.train.rows(), 3000);
   EXPECT_EQ(Session(refit.config, refit.dataset).train_reader().epoch_rows(), 3000);
   TERCEL_EXPECT_THROW(plan_refit(plan_run(refit.config, refit.dataset), dataset, 90, 3000), ConfigError,

@@ -59,6 +59,16 @@ TEST(SearchSpace, NumbersLieInTheirRange) {
   EXPECT_NEAR(static_cast<double>(counts["1"]), 1500, 150);
 }
 
+TEST(SearchSpace, NumbersOfANarrowRangeHaveMoreDigits) {
+  for (const char* search : {"optimizer.beta1=uniform:0.9996:0.9999", "solver.lr=log:0.12345:0.12349"})
+    for (const std::string& value : drawn(search, 100)) {
+      const SearchRange range = parse_search(search);
+      EXPECT_GE(std::stod(value), range.low) << value;
+      EXPECT_LE(std::stod(value), range.high) << value;
+      EXPECT_LE(value.size(), 8u) << value;
+    }
+}
+
 TEST(SearchSpace, TrialsAreFunctionsOfTheSeed) {
   EXPECT_EQ(drawn("solver.lr=log:0.001:0.1", 20), drawn("solver.lr=log:0.001:0.1", 20));
   EXPECT_NE(drawn("solver.lr=log:0.001:0.1", 20, 2), drawn("solver.lr=log:0.001:0.1", 20));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
@@ -119,6 +120,28 @@ TEST(Tune, ATrialThatFailsIsTheLast) {
     EXPECT_FALSE(result.trials[i].has_score);
     EXPECT_NE(result.trials[i].error.find("step "), std::string::npos) << result.trials[i].error;
   }
+}
+
+TEST(Tune, OneSearchAtATimeInAFolder) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  const data::Dataset dataset = small_dataset(root, 1000);
+  const auto search = [&](bool goes_on) {
+    return tune(config_of(), dataset, rates(), small_search(), root / "tune", Resume::Auto, ignore,
+                [goes_on] { return goes_on; });
+  };
+  EXPECT_TRUE(search(false).stopped);
+  root.put("tune/tune.json.tmp-0badcafe", "of a killed process");
+  {
+    const FileLock other(root / "tune/lock");
+    TERCEL_EXPECT_THROW(search(true), IoError, "tune/lock");
+  }
+  EXPECT_TRUE(search(false).stopped);
+  EXPECT_FALSE(std::filesystem::exists(root / "tune/tune.json.tmp-0badcafe"));
+  // Killed before it had saved anything.
+  std::filesystem::remove(root / "tune/tune.json");
+  root.put("tune/tune.json.tmp-0badcafe", "");
+  EXPECT_TRUE(search(false).stopped);
 }
 
 TEST(Tune, MistakesAreReportedFirst) {

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "tercel/util/error.h"
+#include "tercel/util/format.h"
+#include "tercel/util/suggest.h"
 
 namespace tercel::recsys {
 
@@ -26,12 +28,24 @@ bool has_nan(const MetricRows& rows) {
   return false;
 }
 
+/** A target of a value that evaluations do not have would never be passed. */
+void check_targets(const std::vector<MetricTarget>& targets,
+                   const std::vector<std::pair<std::string, double>>& measured) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : measured) names.emplace_back(name);
+  for (const MetricTarget& target : targets)
+    TERCEL_CHECK(std::find(names.begin(), names.end(), target.metric) != names.end(), ConfigError,
+                 "solver: targets: the model has no '", printable(target.metric), "'",
+                 known_names(target.metric, names));
+}
+
 }  // namespace
 
 HeadMetrics::HeadMetrics(std::vector<Head> heads, const MetricOptions& options)
     : heads_(std::move(heads)), options_(options) {
   check_metric_options(options, "solver");
   for (const Head& head : heads_) states_.emplace_back(head).columns.push_back(make_all());
+  if (!options_.targets.empty()) check_targets(options_.targets, values());
 }
 
 HeadMetrics::Metrics HeadMetrics::make_all() const {

@@ -25,7 +25,7 @@ struct HeadDetails {
 
 class TERCEL_API HeadMetrics {
  public:
-  /** ConfigError as check_metric_options(). */
+  /** ConfigError as check_metric_options(), and for a target of a value that the heads do not have. */
   explicit HeadMetrics(std::vector<Head> heads, const MetricOptions& options = {});
 
   /**

@@ -3,6 +3,7 @@
 #include "tercel/recsys/evaluator.h"
 #include "tercel/recsys/report/metrics_record_impl.h"
 #include "tercel/recsys/report/run_records_impl.h"
+#include "tercel/util/error.h"
 
 namespace tercel::recsys {
 
@@ -25,9 +26,17 @@ std::string code_text(const std::string& text) {
   return code;
 }
 
-/** The details that a resumed run still has: those of steps that it repeats are dropped. */
+/**
+ * The details that a resumed run still has: those of steps that it repeats are dropped, and a damaged file, without
+ * which it goes on.
+ */
 std::vector<EvaluationDetails> details_until(const std::string& path, int64_t step) {
-  std::vector<EvaluationDetails> all = read_details(path);
+  std::vector<EvaluationDetails> all;
+  try {
+    all = read_details(path);
+  } catch (const DataError&) {
+    return {};
+  }
   std::erase_if(all, [step](const EvaluationDetails& details) { return details.step > step; });
   return all;
 }

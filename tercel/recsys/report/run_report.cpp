@@ -150,10 +150,14 @@ class Page {
                 return fact != nullptr ? *fact : "\xe2\x80\x94";
               }),
               "number");
-    for (const std::string& key : keys_of(last_values))
+    std::vector<std::vector<std::pair<std::string, double>>> last;
+    for (const RunContent& run : runs_) last.push_back(last_values(run));
+    const auto last_of = [&](const RunContent& run) -> const auto& {
+      return last[static_cast<size_t>(&run - runs_.data())];
+    };
+    for (const std::string& key : keys_of(last_of))
       add_row(key + " (last)", of_runs([&](const RunContent& run) {
-                const auto values = last_values(run);
-                const double* const value = find(values, key);
+                const double* const value = find(last_of(run), key);
                 return number_text(value != nullptr ? *value : std::nan(""));
               }),
               "number");

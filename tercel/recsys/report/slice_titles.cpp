@@ -16,18 +16,19 @@ SliceTitles::SliceTitles(const data::Dataset& dataset, std::string_view slot) {
     if (vocabulary_->name(f) == slot) field_ = f;
 }
 
-std::string SliceTitles::of(int64_t key) const {
+std::string SliceTitles::title_of(int64_t key, Span<std::string_view> categories) const {
   if (key == RowKeys::kNone) return "(none)";
   if (field_ < 0) return std::to_string(key);
   const int64_t id = key - first_key_;
   if (id == 0) return "(other)";
-  const std::vector<std::string_view> categories = vocabulary_->categories(field_);
   return id > 0 && id <= static_cast<int64_t>(categories.size()) ? std::string(categories[static_cast<size_t>(id - 1)])
                                                                  : std::to_string(key);
 }
 
 void SliceTitles::set(std::vector<Slice>& slices) const {
-  for (Slice& slice : slices) slice.title = of(slice.key);
+  std::vector<std::string_view> categories;  // listed once: there may be many
+  if (field_ >= 0 && !slices.empty()) categories = vocabulary_->categories(field_);
+  for (Slice& slice : slices) slice.title = title_of(slice.key, categories);
 }
 
 }  // namespace tercel::recsys

@@ -10,6 +10,7 @@
 #include "tercel/data/vocabulary.h"
 #include "tercel/recsys/metrics/slices.h"
 #include "tercel/util/export.h"
+#include "tercel/util/span.h"
 
 namespace tercel::recsys {
 
@@ -21,12 +22,15 @@ class TERCEL_API SliceTitles {
    */
   SliceTitles(const data::Dataset& dataset, std::string_view slot);
 
-  /** "c3"; "(other)" for the key of rare and unknown categories, "(none)" for rows without a key. */
-  std::string of(int64_t key) const;
-  /** Sets Slice::title of each. */
+  /**
+   * Sets Slice::title of each: "c3"; "(other)" for the key of rare and unknown categories, "(none)" for rows without a
+   * key.
+   */
   void set(std::vector<Slice>& slices) const;
 
  private:
+  std::string title_of(int64_t key, Span<std::string_view> categories) const;
+
   std::optional<data::Vocabulary> vocabulary_;
   int64_t field_ = -1, first_key_ = 0;
 };

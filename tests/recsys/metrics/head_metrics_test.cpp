@@ -222,6 +222,21 @@ TEST(MetricOptions, MistakesAreNamed) {
   expect({"auc"}, {{"uac", 1}}, "", "solver: targets: unknown metric 'uac'");
 }
 
+TEST(MetricOptions, TargetsAreOfValuesThatTheHeadsHave) {
+  const auto made = [](std::vector<std::string> heads, const std::string& target) {
+    std::vector<Head> all(heads.size());
+    for (size_t h = 0; h < heads.size(); ++h) all[h].name = heads[h];
+    MetricOptions options;
+    options.targets = {{target, 0.5}};
+    const HeadMetrics metrics(std::move(all), options);
+  };
+  made({"loss"}, "auc");
+  made({"a", "b"}, "auc");
+  made({"a", "b"}, "log_loss/b");
+  TERCEL_EXPECT_THROW(made({"loss"}, "auc/loss"), ConfigError, "solver: targets: the model has no 'auc/loss'");
+  TERCEL_EXPECT_THROW(made({"a", "b"}, "log_loss"), ConfigError, "known: auc, auc/a, log_loss/a,");
+}
+
 TEST(MetricOptions, TargetsArePassedTogetherInTheirDirections) {
   using Values = std::vector<std::pair<std::string, double>>;
   const std::vector<MetricTarget> targets = {{"auc/a", 0.8}, {"log_loss", 0.4}};

@@ -110,6 +110,20 @@ TEST(RunReport, OfRunFoldersAlone) {
   EXPECT_FALSE(read_run(root / "one").best_step.has_value());
 }
 
+TEST(RunReport, ADamagedFileOfDetailsDoesNotStopARun) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 600);
+  ModelConfig config = stateful_config();
+  Trainer(config, dataset, root / "run", Resume::Never).run(ignore);
+  for (const char* damaged : {"[{\"part\":", "[{\"part\": 1}]", "garbage"}) {
+    root.put("run/details.json", damaged);
+    ++config.solver.epochs;
+    Trainer(config, dataset, root / "run", Resume::Auto).run(ignore);
+    EXPECT_EQ(root.get("run/details.json").find(damaged), std::string::npos);
+    EXPECT_FALSE(read_run(root / "run").details.empty()) << damaged;
+  }
+}
+
 TEST(RunReport, OtherFoldersAreNamed) {
   const TemporaryFolder root;
   TERCEL_EXPECT_THROW(read_run(root / "none"), IoError, "none: no such folder");
