@@ -8,11 +8,6 @@ tercel_find_package(rapidcheck librapidcheck-dev CONFIG)
 
 set(tercel_test_environment UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1)
 
-# Instrumented tests are built at -O0, but for those whose own loops take the time.
-if(TERCEL_SANITIZE)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/ops/linalg/gemm_test.cpp PROPERTIES COMPILE_OPTIONS -O1)
-endif()
-
 # An op without a conformance row does not compile.
 function(tercel_op_rows test)
   file(GLOB_RECURSE read CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/ops/*.h ${PROJECT_SOURCE_DIR}/tests/ops/*_rows.h)
