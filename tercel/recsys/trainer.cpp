@@ -322,7 +322,10 @@ struct Trainer::State {
     if (!evaluate(data::PartName::Valid)) return false;
     ++result.validations;
     note_validation();
-    if (saved_at == step()) note_evaluation();
+    if (saved_at == step())
+      note_evaluation();
+    else if (selection.best_step == step())
+      save(observer);  // the best model is kept, whatever the interval of checkpoints
     report_evaluation(data::PartName::Valid, observer);
     return true;
   }

@@ -445,7 +445,8 @@ TEST(TrainerEnds, WithCheckpointsByMinutesAndWhenAsked) {
                             std::string("solver.checkpoint_minutes=") + minutes});
   };
   EXPECT_EQ(saved_steps(config("1e-9"), dataset, root / "often", ignore), (std::vector<int64_t>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(saved_steps(config("10"), dataset, root / "seldom", ignore), (std::vector<int64_t>{5}));
+  // Of these, 3 has the first validation, the best one so far.
+  EXPECT_EQ(saved_steps(config("10"), dataset, root / "seldom", ignore), (std::vector<int64_t>{3, 5}));
   EXPECT_EQ(saved_steps(config("0"), dataset, root / "asked",
                         [](const Progress& now) {
                           if (now.kind == Progress::Kind::Evaluation && now.step == 3) request_save();
