@@ -266,17 +266,33 @@ def test_summary(tmp_path, capsys):
     model.summary()
     text = capsys.readouterr().out
     assert re.search(r"InnerProduct +all +logit +\(None, 1\) +15\n", text)
+    # Before compile() as some of HugeCTR's scripts have it: the layers, without shapes.
+    model_of(tmp_path).summary()
+    before = capsys.readouterr().out
+    assert re.search(r"InnerProduct +all +logit\n", before) and re.search(r"Concat +flat, dense +all\n", before)
+    with pytest.raises(tc.ConfigError, match="summary: expected an Input and layers"):
+        hugectr.Model(hugectr.CreateSolver(), reader_of(tmp_path), local()).summary()
     assert re.search(r"LocalizedSlotSparseEmbeddingHash +keys +emb +\(None, 3, 4\) +220\n", text)
 
 
 def test_predictions_are_exported(tmp_path):
     generate(tmp_path)
-    model = compiled(tmp_path)
-    model.export_predictions(str(tmp_path / "p"), str(tmp_path / "l"))
+    model = compiled(tmp_path, solver={"repeat_dataset": False, "batchsize_eval": 120})
+    files = str(tmp_path / "p"), str(tmp_path / "l")
+    model.export_predictions(*files)
+    assert not (tmp_path / "p").exists()  # nothing has been evaluated
+    batches = []
+    while model.eval():
+        model.export_predictions(*files)
+        batches.append(model.check_out_tensor("logit", hugectr.Tensor_t.Evaluate)[:, 0])
+    model.export_predictions(*files)  # after the end: nothing
+    # One line of numbers with a space behind each, of batch after batch.
+    assert (tmp_path / "p").read_text().count(" ") == 300 and "\n" not in (tmp_path / "l").read_text()
     p, y = np.loadtxt(tmp_path / "p"), np.loadtxt(tmp_path / "l")
-    assert len(p) == len(y) == 300 and set(y) == {0, 1} and ((p > 0) & (p < 1)).all()
-    model.eval()
-    assert np.allclose(model.check_out_tensor("logit", hugectr.Tensor_t.Evaluate)[:, 0], p[:100], atol=1e-6)
+    assert [len(batch) for batch in batches] == [120, 120, 60]
+    assert np.allclose(np.concatenate(batches), p, atol=1e-5)
+    with model.eval_reader().dataset(str(tmp_path / "eval.txt")).batches(batch_size=300) as reader:
+        assert np.array_equal(next(iter(reader)).labels.numpy()[:, 0], y)
     with pytest.raises(tc.ConfigError, match="there was no batch of Train yet"):
         model.check_out_tensor("logit", hugectr.Tensor_t.Train)
     with pytest.raises(tc.ConfigError, match="there is no tensor 'logits'; did you mean 'logit'"):
@@ -286,7 +302,7 @@ def test_predictions_are_exported(tmp_path):
 def test_mistakes_of_scripts(tmp_path):
     generate(tmp_path)
     model = model_of(tmp_path)
-    for call in (model.train, model.eval, model.summary, model.get_current_loss):
+    for call in (model.train, model.eval, model.get_current_loss, lambda: model.export_predictions("p", "l")):
         with pytest.raises(tc.ConfigError, match=r"compile\(\) comes first"):
             call()
     with pytest.raises(tc.ConfigError, match="the model has its Input already"):

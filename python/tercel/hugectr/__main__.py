@@ -19,10 +19,12 @@ def _install() -> None:
     """What the script imports."""
     import tercel.hugectr
     import tercel.hugectr.data
+    import tercel.hugectr.inference
     import tercel.hugectr.tools
 
     sys.modules["hugectr"] = tercel.hugectr
     sys.modules["hugectr.data"] = tercel.hugectr.data
+    sys.modules["hugectr.inference"] = tercel.hugectr.inference
     sys.modules["hugectr.tools"] = tercel.hugectr.tools
     if importlib.util.find_spec("mpi4py") is None:
         from tercel.hugectr._mpi import MPI, mpi4py

@@ -4,7 +4,7 @@ from dataclasses import MISSING, Field, fields
 from enum import Enum
 from typing import Any, List, Tuple, Type, TypeVar
 
-__all__ = ["check_choice", "given_without_effect", "name_list", "number_list"]
+__all__ = ["check_choice", "given_without_effect", "name_list", "number_list", "one_of"]
 
 E = TypeVar("E", bound=Enum)
 
@@ -42,3 +42,10 @@ def number_list(value: Any, argument: str) -> List[int]:
     if not isinstance(value, (list, tuple)) or not all(hasattr(type(n), "__index__") for n in value):
         raise TypeError(f"{argument}: expected a list of integers, not {value!r}")
     return [int(n) for n in value]
+
+
+def one_of(first: Any, second: Any) -> Any:
+    """The one of two arguments that is given; TypeError unless it is one."""
+    if (first is None) == (second is None):
+        raise TypeError("expected one list or dict of paths, found " + ("none" if first is None else "two"))
+    return second if first is None else first

@@ -14,14 +14,20 @@ __all__ = ["DataSource", "DataSourceParams"]
 class DataSourceParams:
     """
     Where files are. Files on S3 and Google's storage are read by their URLs (s3://, gs://, https://), so that `server`
-    and `port` are not needed.
+    and `port` are not needed. In older versions the first two arguments are `use_hdfs` and `namenode`.
     """
 
     source: FileSystemType_t = FileSystemType_t.Local
     server: str = "localhost"
     port: int = 9000
+    use_hdfs: bool = False
+    namenode: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.source, bool):
+            self.use_hdfs, self.source = self.source, FileSystemType_t.Local
+        if self.use_hdfs:
+            self.source, self.server = FileSystemType_t.HDFS, self.namenode or self.server
         check_choice(self.source, FileSystemType_t, "DataSourceParams: source")
 
 

@@ -8,14 +8,17 @@ from tercel import _C
 from tercel.hugectr.arguments import check_choice, name_list, number_list
 from tercel.hugectr.enums import (CommunicationStrategy, CommunicationType, CompressionStrategy, Embedding_t,
                                   HybridEmbeddingType, Initializer_t, Update_t)
-from tercel.hugectr.solver import CreateOptimizer
+from tercel.hugectr.solver import CreateOptimizer, bytes_of_row
 
 __all__ = ["EmbeddingCollectionConfig", "EmbeddingTableConfig", "HybridEmbeddingParam", "InitParams", "SparseEmbedding"]
 
 
 @dataclass
 class HybridEmbeddingParam:
-    """How GPUs share the rows of a HybridSparseEmbedding; it has no effect here."""
+    """
+    How GPUs share the rows of a HybridSparseEmbedding; it has no effect here. Older versions have two further
+    arguments, use_train_precompute_indices and use_eval_precompute_indices, before communication_type.
+    """
 
     max_num_frequent_categories: int = 1
     max_num_infrequent_samples: int = -1
@@ -27,17 +30,37 @@ class HybridEmbeddingParam:
     hybrid_embedding_type: HybridEmbeddingType = HybridEmbeddingType.Distributed
 
 
+# The two arguments of old versions are left out where they stand.
+_hybrid_init = HybridEmbeddingParam.__init__
+
+
+def _hybrid_init_of_versions(self: HybridEmbeddingParam, *args: Any, **kwargs: Any) -> None:
+    if len(args) == 10:
+        args = (*args[:6], *args[8:])
+    for name in ("use_train_precompute_indices", "use_eval_precompute_indices"):
+        kwargs.pop(name, None)
+    _hybrid_init(self, *args, **kwargs)
+
+
+_hybrid_init_of_versions.__wrapped__ = _hybrid_init  # type: ignore[attr-defined]
+HybridEmbeddingParam.__init__ = _hybrid_init_of_versions  # type: ignore[method-assign]
+
+_COMBINERS_OF_3_0 = {0: "sum", 1: "mean"}
+
+
 class SparseEmbedding:
     """
     A table of vectors, and the sum or mean of the vectors of each slot's keys: [B, slots, embedding_vec_size]. The
     default optimizer is the model's. `workspace_size_per_gpu_in_mb` bounds the table only where the dataset does not
-    say how many keys there are.
+    say how many keys there are. In 3.0 it was `max_vocabulary_size_per_gpu`, a number of rows, and combiners had
+    numbers, 0 for the sum and 1 for the mean; both are possible.
     """
 
     def __init__(self, embedding_type: Embedding_t, workspace_size_per_gpu_in_mb: int = 0, embedding_vec_size: int = 0,
-                 combiner: str = "sum", sparse_embedding_name: str = "", bottom_name: str = "",
+                 combiner: Union[str, int] = "sum", sparse_embedding_name: str = "", bottom_name: str = "",
                  slot_size_array: Sequence[int] = (), optimizer: Optional[CreateOptimizer] = None,
-                 hybrid_embedding_param: Optional[HybridEmbeddingParam] = None) -> None:
+                 hybrid_embedding_param: Optional[HybridEmbeddingParam] = None, *,
+                 max_vocabulary_size_per_gpu: int = 0) -> None:
         self.embedding_type = check_choice(embedding_type, Embedding_t, "SparseEmbedding: embedding_type")
         self.name, self.bottom_name = sparse_embedding_name, bottom_name
         if not self.name or not bottom_name:
@@ -45,11 +68,18 @@ class SparseEmbedding:
         where = f"SparseEmbedding {self.name!r}"
         if int(embedding_vec_size) < 1:
             raise _C.ConfigError(f"{where}: embedding_vec_size: expected at least 1, found {embedding_vec_size}")
+        if isinstance(combiner, int):
+            combiner = _COMBINERS_OF_3_0.get(combiner, str(combiner))
         if combiner not in ("sum", "mean"):
             raise _C.ConfigError(f"{where}: combiner: expected 'sum' or 'mean', found {combiner!r}")
         if optimizer is not None and not isinstance(optimizer, CreateOptimizer):
             raise TypeError(f"{where}: optimizer: expected what CreateOptimizer() gives, not {optimizer!r}")
+        for name, number in (("workspace_size_per_gpu_in_mb", workspace_size_per_gpu_in_mb),
+                             ("max_vocabulary_size_per_gpu", max_vocabulary_size_per_gpu)):
+            if int(number) < 0:
+                raise _C.ConfigError(f"{where}: {name}: expected at least 0, found {number}")
         self.workspace_size_per_gpu_in_mb = int(workspace_size_per_gpu_in_mb)
+        self.max_vocabulary_size_per_gpu = int(max_vocabulary_size_per_gpu)
         self.embedding_vec_size, self.combiner = int(embedding_vec_size), combiner
         self.slot_size_array = number_list(list(slot_size_array), f"{where}: slot_size_array")
         self.optimizer, self.hybrid_embedding_param = optimizer, hybrid_embedding_param
@@ -60,12 +90,17 @@ class SparseEmbedding:
 
     def to_json(self, model_optimizer: CreateOptimizer) -> Dict[str, Any]:
         """The embedding in HugeCTR's JSON."""
-        hparam: Dict[str, Any] = {"workspace_size_per_gpu_in_mb": self.workspace_size_per_gpu_in_mb,
+        optimizer = (self.optimizer or model_optimizer).of_rows()
+        workspace = self.workspace_size_per_gpu_in_mb
+        if self.max_vocabulary_size_per_gpu:
+            row = bytes_of_row(self.embedding_vec_size, optimizer)
+            workspace = max(workspace, -(-self.max_vocabulary_size_per_gpu * row // (1 << 20)))
+        hparam: Dict[str, Any] = {"workspace_size_per_gpu_in_mb": workspace,
                                   "embedding_vec_size": self.embedding_vec_size, "combiner": self.combiner}
         if self.slot_size_array:
             hparam["slot_size_array"] = self.slot_size_array
         return {"type": self.embedding_type.value, "bottom": self.bottom_name, "top": self.name,
-                "sparse_embedding_hparam": hparam, "optimizer": (self.optimizer or model_optimizer).of_rows()}
+                "sparse_embedding_hparam": hparam, "optimizer": optimizer}
 
 
 @dataclass

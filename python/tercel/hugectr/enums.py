@@ -3,10 +3,10 @@
 from enum import Enum
 
 __all__ = ["Activation_t", "Alignment_t", "AllReduceAlgo", "Check_t", "CommunicationStrategy", "CommunicationType",
-           "CompressionStrategy", "DataReaderType_t", "DataSourceType_t", "DeviceLayout", "Distribution_t",
-           "Embedding_t", "FcPosition_t", "FileSystemType_t", "GroupLayer_t", "HybridEmbeddingType", "Initializer_t",
-           "Layer_t", "LrPolicy_t", "MetricsRawType", "MetricsType", "Optimizer_t", "PowerLaw_t", "Regularizer_t",
-           "Tensor_t", "Update_t"]
+           "CompressionStrategy", "DataReaderSparse_t", "DataReaderType_t", "DataSourceType_t", "DeviceLayout",
+           "Distribution_t", "Embedding_t", "FcPosition_t", "FileSystemType_t", "GroupLayer_t", "HybridEmbeddingType",
+           "Initializer_t", "Layer_t", "LrPolicy_t", "MetricsRawType", "MetricsType", "Optimizer_t", "PowerLaw_t",
+           "Regularizer_t", "Tensor_t", "Update_t"]
 
 
 class Layer_t(Enum):
@@ -155,6 +155,13 @@ class DataReaderType_t(Enum):
     Raw = "Raw"
     Parquet = "Parquet"
     RawAsync = "RawAsync"
+
+
+class DataReaderSparse_t(Enum):
+    """How GPUs share the keys of a DataReaderSparseParam of 3.0; it has no effect here."""
+
+    Distributed = "Distributed"
+    Localized = "Localized"
 
 
 class Alignment_t(Enum):

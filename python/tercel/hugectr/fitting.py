@@ -2,7 +2,7 @@
 
 import re
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import tercel.data as td
 from tercel import _C
@@ -146,8 +146,16 @@ def _rows(title: Tuple[str, ...], rows: List[Tuple[str, ...]]) -> List[str]:
     return [lines[0], "-" * 99, *lines[1:]]
 
 
-def print_summary(layers: Sequence[Dict[str, Any]], summary: str) -> None:
-    """Prints the inputs, and each layer with its tensors, shapes and parameters, of Tercel's summary of them."""
+def _listed(names: List[str]) -> str:
+    """Names side by side; of many, the first and the last one."""
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]}, ..., {names[-1]} ({len(names)})"
+
+
+def print_summary(layers: Sequence[Dict[str, Any]], summary: Optional[str]) -> None:
+    """
+    Prints the inputs, and each layer with its tensors, and with its shapes and parameters, of Tercel's summary of them,
+    which there is when the model is compiled.
+    """
     data = layers[0]
     dims = data["label"]["label_dim"]
     labels = [f"{name}: (None, {dim})" for name, dim in zip(
@@ -158,15 +166,18 @@ def print_summary(layers: Sequence[Dict[str, Any]], summary: str) -> None:
                      f"Dense   {data['dense']['top']}: (None, {data['dense']['dense_dim']})",
                      f"Sparse  {', '.join(sparse) or 'none'}", _RULE]))
     rows: List[Tuple[str, ...]] = []
-    lines = {line[line.index(" ") + 1:line.rindex(" -> ")]: line for line in summary.splitlines()}
+    lines = {line[line.index(" ") + 1:line.rindex(" -> ")]: line for line in (summary or "").splitlines()}
     for layer in layers[1:]:
         line = lines.get(tops_of(layer)[0])  # "MLP top -> [batch, 1], 10 parameters"
-        if line is None:
+        if summary is not None and line is None:
             continue  # it reads only dense values, and there are none
+        names = (layer["type"], _listed(bottoms_of(layer)), _listed(tops_of(layer)))
+        if line is None:
+            rows.append((*names, "", ""))
+            continue
         shapes = re.findall(r"\[[^]]*\]|scalar", line[line.rindex(" -> "):])
         parameters = re.search(r"(\d+) parameters$", line)
-        rows.append((layer["type"], ", ".join(bottoms_of(layer)), ", ".join(tops_of(layer)),
-                     ", ".join(shape.replace("[batch", "(None").replace("]", ")") for shape in shapes),
+        rows.append((*names, ", ".join(shape.replace("[batch", "(None").replace("]", ")") for shape in shapes),
                      f"{int(parameters[1]):,}" if parameters else ""))
     title = ("Layer Type", "Input Name", "Output Name", "Output Shape", "Parameters")
     print("\n".join([*_rows(title, rows), _RULE]), flush=True)

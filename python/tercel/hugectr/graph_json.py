@@ -5,21 +5,18 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from tercel import _C
+from tercel.hugectr.solver import bytes_of_row
 from tercel.hugectr.translate import is_embedding
 
 __all__ = ["read_graph", "write_graph"]
 
 Layer = Dict[str, Any]
 
-# States that HugeCTR's optimizers keep for each weight.
-_STATES = {"SGD": 0, "AdaGrad": 1, "MomentumSGD": 1, "Nesterov": 1, "Adam": 2, "Ftrl": 2, "RMSProp": 1}
-
 
 def _rows(hparam: Dict[str, Any], optimizer: Dict[str, Any], gpus: int) -> int:
     """HugeCTR's max_vocabulary_size_global: rows of 4 bytes for each weight and state that fit into all workspaces."""
-    states = _STATES.get(optimizer.get("type", "Adam"), 0) + (optimizer.get("update_type") == "LazyGlobal")
-    per_gpu = (int(hparam["workspace_size_per_gpu_in_mb"]) << 20) // ((1 + states) * 4 * hparam["embedding_vec_size"])
-    return per_gpu * gpus
+    row = bytes_of_row(hparam["embedding_vec_size"], optimizer)
+    return (int(hparam["workspace_size_per_gpu_in_mb"]) << 20) // row * gpus
 
 
 def write_graph(path: Any, name: str, layers: Sequence[Layer], gpus: int) -> None:

@@ -7,7 +7,7 @@ from tercel import _C
 from tercel.hugectr.arguments import check_choice, given_without_effect, name_list
 from tercel.hugectr.enums import (Activation_t, FcPosition_t, GroupLayer_t, Initializer_t, Layer_t, Regularizer_t)
 
-__all__ = ["DenseLayer", "DenseLayerComputeConfig", "GroupDenseLayer"]
+__all__ = ["DenseLayer", "DenseLayerComputeConfig", "DenseLayerSwitchs", "GroupDenseLayer"]
 
 LOSSES = (Layer_t.BinaryCrossEntropyLoss, Layer_t.CrossEntropyLoss, Layer_t.MultiCrossEntropyLoss)
 
@@ -17,6 +17,13 @@ class DenseLayerComputeConfig:
     """How a GPU computes a layer; it has no effect here."""
 
     async_wgrad: bool = False
+    fuse_wb: bool = False
+
+
+@dataclass
+class DenseLayerSwitchs:
+    """What DenseLayerComputeConfig is in older versions, with HugeCTR's spelling; it has no effect here."""
+
     fuse_wb: bool = False
 
 
@@ -72,6 +79,8 @@ class DenseLayer:
     shape: List[int] = field(default_factory=list)
     dim: int = 0
     index: List[int] = field(default_factory=list)
+    # Of older versions.
+    dense_layer_switches: DenseLayerSwitchs = field(default_factory=DenseLayerSwitchs)
 
     def __post_init__(self) -> None:
         check_choice(self.layer_type, Layer_t, "DenseLayer: layer_type")
@@ -87,7 +96,7 @@ class DenseLayer:
 
     def without_effect(self) -> List[str]:
         """The arguments that were given and mean nothing on a CPU."""
-        return given_without_effect(self, ("pos_type", "compute_config"))
+        return given_without_effect(self, ("pos_type", "compute_config", "dense_layer_switches"))
 
     def to_json(self) -> Dict[str, Any]:
         """The layer in HugeCTR's JSON."""

@@ -9,7 +9,7 @@ import tercel.data as td
 import tercel.recsys as tr
 from tercel import _C
 from tercel.hugectr import fitting, log, model_files
-from tercel.hugectr.arguments import check_choice, name_list
+from tercel.hugectr.arguments import check_choice, name_list, one_of
 from tercel.hugectr.embedding import EmbeddingCollectionConfig, SparseEmbedding
 from tercel.hugectr.enums import DataReaderType_t, Embedding_t, Tensor_t
 from tercel.hugectr.evaluation import Evaluation
@@ -25,6 +25,10 @@ from tercel.hugectr.translate import (bottoms_of, engine_layers, is_embedding, i
 __all__ = ["Model"]
 
 Layer = Dict[str, Any]
+
+_NO_CACHE = "there is no embedding training cache, since tables are in memory; save_params_to_files() writes them"
+_ABSENT = {"get_embedding_training_cache": _NO_CACHE, "get_model_oversubscriber": _NO_CACHE,
+           "get_incremental_model": _NO_CACHE, "dump_incremental_model_2kafka": _NO_CACHE}
 
 
 class Model:
@@ -48,6 +52,7 @@ class Model:
         self._session: Optional[tr.Session] = None
         self._engine: List[Layer] = []
         self._last: Dict[Tensor_t, td.Batch] = {}
+        self._exported: Optional[td.Batch] = None  # what export_predictions() writes
 
     # The graph.
 
@@ -153,8 +158,13 @@ class Model:
         return list(self._layers)
 
     def summary(self) -> None:
-        """Prints the inputs and the layers with their shapes and parameters."""
-        fitting.print_summary(self._engine, self.session.summary())
+        """Prints the inputs and the layers, after compile() with their shapes and parameters."""
+        if self._session is None:
+            if not self._layers:
+                raise _C.ConfigError("Model: summary: expected an Input and layers")
+            fitting.print_summary(engine_layers(self._layers), None)
+        else:
+            fitting.print_summary(self._engine, self._session.summary())
 
     # Training.
 
@@ -172,8 +182,11 @@ class Model:
         """Readers start with their first batch; nothing is left to do."""
         self.session
 
-    def train(self) -> bool:
-        """Trains the next batch; False after the last one of an epoch, which repeat mode does not have."""
+    def train(self, is_first_batch: bool = True) -> bool:
+        """
+        Trains the next batch; False after the last one of an epoch, which repeat mode does not have. `is_first_batch`,
+        which 23.08 and before have, does not matter.
+        """
         batch = self._train_reader.next() if self.session else None
         if batch is None:
             return False
@@ -188,10 +201,14 @@ class Model:
             raise RuntimeError(f"Train Runtime error: Loss cannot converge: {error}") from error
         self._last[Tensor_t.Train] = batch
 
-    def eval(self) -> bool:
-        """Evaluates the next batch, for get_eval_metrics(); False after the last one of an epoch."""
+    def eval(self, is_first_batch: bool = True) -> bool:
+        """
+        Evaluates the next batch, for get_eval_metrics(); False after the last one of an epoch. `is_first_batch` does
+        not matter.
+        """
         batch = self.eval_reader().next()
         if batch is None:
+            self._exported = None
             return False
         self.evaluate_batch(batch)
         return True
@@ -199,7 +216,7 @@ class Model:
     def evaluate_batch(self, batch: td.Batch) -> None:
         """Adds a batch to the evaluation."""
         self._evaluation.add(batch)
-        self._last[Tensor_t.Evaluate] = batch
+        self._last[Tensor_t.Evaluate] = self._exported = batch
 
     def eval_reader(self) -> Reader:
         """get_data_reader_eval(), checked for sources."""
@@ -242,8 +259,23 @@ class Model:
         self.session
         return self._eval_reader
 
-    def set_source(self, source: Any = None, eval_source: Optional[str] = None, keyset: Any = None) -> None:
-        """Other files for training, one or a list, and for evaluation; their rows are read from the first on."""
+    def set_source(self, *args: Any, **kwargs: Any) -> None:
+        """
+        Other files for training, one or a list, and for evaluation; their rows are read from the first on:
+
+            set_source(source, eval_source)
+            set_source(source, keyset, eval_source)
+
+        `keyset` has no effect.
+        """
+        names = ("source", "keyset", "eval_source") if len(args) > 2 else ("source", "eval_source")
+        given = dict(zip(names, args))
+        unknown = [name for name in kwargs if name not in ("source", "keyset", "eval_source") or name in given]
+        if unknown or len(args) > 3:
+            raise TypeError("Model: set_source: expected (source, eval_source) or (source, keyset, eval_source)" +
+                            (f", found {unknown[0]!r}" if unknown else ""))
+        given.update(kwargs)
+        source, eval_source = given.get("source"), given.get("eval_source")
         if self._solver.repeat_dataset:
             raise _C.ConfigError("Model: set_source: expected CreateSolver(repeat_dataset=False)")
         for reader, sources, argument in ((self.get_data_reader_train(), source, "source"),
@@ -267,14 +299,18 @@ class Model:
 
     def export_predictions(self, output_prediction_file_name: str, output_label_file_name: str) -> None:
         """
-        Writes predictions and labels of max_eval_batches batches of the evaluation's files, one number a line, as
-        HugeCTR did before 23.12.
+        Appends predictions and labels of the last batch of evaluation to files, each number with a space behind it, as
+        HugeCTR does before 23.12: scripts call it after each eval(), or after fit(). After the end of the files of
+        evaluation there is no batch, and nothing is written.
         """
-        with open(output_prediction_file_name, "w", encoding="ascii") as predictions, \
-                open(output_label_file_name, "w", encoding="ascii") as labels:
-            for batch in fitting.evaluation_batches(self):
-                for file, values in ((predictions, self.session.predict(batch)), (labels, batch.labels)):
-                    file.writelines(f"{number:f}\n" for number in values.numpy().reshape(-1))
+        session, batch = self.session, self._exported
+        if batch is None:
+            log.info("Reach end of eval dataset. Skip export prediction")
+            return
+        for path, values in ((output_prediction_file_name, session.predict(batch)),
+                             (output_label_file_name, batch.labels)):
+            with open(path, "a", encoding="ascii") as file:
+                file.writelines(f"{number:g} " for number in values.numpy().reshape(-1))
 
     # What is trained.
 
@@ -306,6 +342,11 @@ class Model:
     def unfreeze_dense(self) -> None:
         """Trains them again."""
         self.session.unfreeze(*self._dense_names())
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ABSENT:
+            raise AttributeError(f"hugectr.Model.{name}: {_ABSENT[name]}")
+        raise AttributeError(f"'Model' object has no attribute {name!r}")
 
     # Files.
 
@@ -366,14 +407,21 @@ class Model:
                 raise _C.ConfigError(f"Model: {what}: there is no embedding {name!r}; known: {', '.join(names)}")
         return [(path, self._tables[name]) for name, path in given.items()]
 
-    def load_sparse_weights(self, sparse_embedding_files: Any) -> None:
-        """Sets the vectors of tables: paths in the order of the embeddings, or a dict from their names to paths."""
-        for path, table in self._paths(sparse_embedding_files, "load_sparse_weights"):
+    def load_sparse_weights(self, sparse_embedding_files: Any = None, *,
+                            sparse_embedding_files_map: Any = None) -> None:
+        """
+        Sets the vectors of tables: paths in the order of the embeddings, or a dict from their names to paths, which
+        has a name of its own as a keyword.
+        """
+        given = one_of(sparse_embedding_files, sparse_embedding_files_map)
+        for path, table in self._paths(given, "load_sparse_weights"):
             model_files.load_table(path, self.session, table)
 
-    def load_sparse_optimizer_states(self, sparse_opt_states_files: Any) -> None:
+    def load_sparse_optimizer_states(self, sparse_opt_states_files: Any = None, *,
+                                     sparse_opt_states_files_map: Any = None) -> None:
         """Sets the states of the tables' optimizers, in the same way."""
-        for path, table in self._paths(sparse_opt_states_files, "load_sparse_optimizer_states"):
+        given = one_of(sparse_opt_states_files, sparse_opt_states_files_map)
+        for path, table in self._paths(given, "load_sparse_optimizer_states"):
             model_files.load_table_states(path, self.session, table)
 
     def _collection(self, names: Sequence[str]) -> Tuple[List[Table], Dict[str, int]]:

@@ -8,7 +8,7 @@ HugeCTR reads without a look at its size is checked here.
 
 import json
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -101,24 +101,35 @@ def _statistics(path: str, session: tr.Session, names: List[str]) -> List[Any]:
         raise _C.DataError(f"{path}: expected running statistics of BatchNorm layers: {error!r}") from None
 
 
+def _keys_and_rows(session: tr.Session, table: Table) -> Tuple[Any, slice]:
+    """The keys of a table, and where their rows are in its tensors, in the same order."""
+    if not table.grows:
+        return np.arange(table.first_key, table.first_key + table.rows, dtype="<i8"), slice(None)
+    # Row 0 is that of keys that have none.
+    return session._of.keys_of_rows(table.name).numpy()[1:].astype("<i8"), slice(1, None)
+
+
 def save_table(folder: str, session: tr.Session, table: Table, slots: Optional[Sequence[Any]] = None) -> None:
     """
     Keys and vectors of a table; with `slots`, (first key, end) of each, also the slot of each key, which HugeCTR's
-    LocalizedSlot embeddings need.
+    LocalizedSlot embeddings need. Where the data do not say which keys a slot has, it is 0.
     """
     os.makedirs(folder, exist_ok=True)
-    keys = np.arange(table.first_key, table.first_key + table.rows, dtype="<i8")
-    vectors = session.tables()[table.name].numpy()
+    keys, rows = _keys_and_rows(session, table)
+    vectors = session.tables()[table.name].numpy()[rows]
     _replace(os.path.join(folder, "key"), lambda file: file.write(keys.tobytes()))
     _replace(os.path.join(folder, "emb_vector"), lambda file: file.write(vectors.astype("<f4").tobytes()))
     if slots is not None:
-        starts = np.array([first for first, _ in slots], dtype="<i8")
+        starts = np.array([first for first, _ in slots if not table.grows], dtype="<i8")
         ids = np.maximum(0, np.searchsorted(starts, keys, side="right") - 1).astype("<u8")
         _replace(os.path.join(folder, "slot_id"), lambda file: file.write(ids.tobytes()))
 
 
 def load_table(folder: str, session: tr.Session, table: Table) -> None:
-    """Sets the vectors of the keys of a folder; other keys keep theirs. DataError for wrong sizes and unknown keys."""
+    """
+    Sets the vectors of the keys of a folder; other keys keep theirs. A table that grows gets rows for them. DataError
+    for wrong sizes and unknown keys.
+    """
     path = os.path.join(folder, "key")
     try:
         size = os.path.getsize(path)
@@ -134,15 +145,18 @@ def load_table(folder: str, session: tr.Session, table: Table) -> None:
 
 def _set_rows(path: str, session: tr.Session, table: Table, keys: Any, vectors: Any) -> None:
     outside = (keys < table.first_key) | (keys >= table.first_key + table.rows)
-    if outside.any():
+    if outside.any() and not table.grows:
         raise _C.DataError(f"{path}: expected keys of the table {table.name!r}, from {table.first_key} to "
                            f"{table.first_key + table.rows - 1}, found {keys[outside][0]}")
     if np.unique(keys).size != keys.size:
         raise _C.DataError(f"{path}: expected every key once")
     if not np.isfinite(vectors).all():
         raise _C.DataError(f"{path}: expected finite vectors")
+    rows = keys - table.first_key
+    if table.grows:
+        rows = session._of.rows_of_keys(table.name, tc.from_numpy(np.ascontiguousarray(keys, dtype=np.int64))).numpy()
     # The tensor shares the memory of the model.
-    session.tables()[table.name].numpy()[keys - table.first_key] = vectors
+    session.tables()[table.name].numpy()[rows] = vectors
 
 
 def save_dense_states(path: str, session: tr.Session) -> None:
@@ -177,19 +191,26 @@ def load_dense_states(path: str, session: tr.Session) -> None:
 
 def save_table_states(path: str, session: tr.Session, table: Table) -> None:
     """The optimizer's states of a table, in the order of the keys of its folder."""
-    states = session.optimizer_states().tables[table.name]
-    _replace(path, lambda file: file.write(b"".join(of.numpy().astype("<f4").tobytes() for of in states.values())))
+    states = _states(session, table)
+    _replace(path, lambda file: file.write(b"".join(of.astype("<f4").tobytes() for of in states.values())))
+
+
+def _states(session: tr.Session, table: Table) -> Dict[str, Any]:
+    """The states of the rows that have keys, by name, as arrays that share the memory of the model."""
+    _, rows = _keys_and_rows(session, table)
+    return {name: of.numpy()[rows] for name, of in session.optimizer_states().tables[table.name].items()}
 
 
 def load_table_states(path: str, session: tr.Session, table: Table) -> None:
     """Sets them, if they are those of a table with the same keys."""
-    states = session.optimizer_states().tables[table.name]
-    count = sum(of.numel() for of in states.values())
-    values = _read(path, "<f4", count, f"the states {list(states)} of {table.rows:,} rows of {table.name!r}")
+    states = _states(session, table)
+    count = sum(of.size for of in states.values())
+    rows = len(_keys_and_rows(session, table)[0])
+    values = _read(path, "<f4", count, f"the states {list(states)} of {rows:,} rows of {table.name!r}")
     start = 0
     for of in states.values():
-        _set(of, values[start:start + of.numel()])
-        start += of.numel()
+        of[...] = values[start:start + of.size].reshape(of.shape)
+        start += of.size
 
 
 def dump_collection(folder: str, session: tr.Session, tables: Sequence[Table], ids: Mapping[str, int],
@@ -199,14 +220,14 @@ def dump_collection(folder: str, session: tr.Session, tables: Sequence[Table], i
     key_type = "<i8" if wide_keys else "<u4"
     meta = np.array([len(tables), int(wide_keys), 0, 0, max(table.width for table in tables)], dtype="<i4").tobytes()
     meta += np.array([ids[table.name] for table in tables], dtype="<i4").tobytes()
-    meta += np.array([table.rows for table in tables], dtype="<u8").tobytes()
+    contents = [_keys_and_rows(session, table) for table in tables]
+    meta += np.array([len(keys) for keys, _ in contents], dtype="<u8").tobytes()
     meta += np.array([table.width for table in tables], dtype="<i4").tobytes()
     _replace(os.path.join(folder, "meta_data"), lambda file: file.write(meta))
-    for table in tables:
+    for table, (keys, rows) in zip(tables, contents):
         number = ids[table.name]
-        keys = np.arange(table.first_key, table.first_key + table.rows, dtype=key_type)
-        vectors = session.tables()[table.name].numpy().astype("<f4")
-        for name, kind, values in (("key", _KEY, keys), ("weight", _WEIGHT, vectors)):
+        vectors = session.tables()[table.name].numpy()[rows].astype("<f4")
+        for name, kind, values in (("key", _KEY, keys.astype(key_type)), ("weight", _WEIGHT, vectors)):
             header = np.zeros(_HEADER, dtype="<i4")
             header[:2] = kind, number
             content = header.tobytes() + values.tobytes()

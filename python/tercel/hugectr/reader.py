@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from tercel import _C
 from tercel.hugectr.arguments import check_choice, given_without_effect, name_list, number_list
 from tercel.hugectr.data import DataSourceParams
-from tercel.hugectr.enums import Alignment_t, Check_t, DataReaderType_t, FileSystemType_t
+from tercel.hugectr.enums import Alignment_t, Check_t, DataReaderSparse_t, DataReaderType_t, FileSystemType_t
 
 __all__ = ["AsyncParam", "DataReaderParams", "DataReaderSparseParam", "Input"]
 
@@ -86,11 +86,17 @@ class DataReaderParams:
 class DataReaderSparseParam:
     """
     A group of slots: the name of its tensor, the keys of each slot (one number for all, or a list), and how many slots
-    there are. `is_fixed_length` is accepted; row offsets come from the data.
+    there are. `is_fixed_length` is accepted; row offsets come from the data. The form of 3.0 is possible too, where
+    Input(sparse_names=...) has the names:
+
+        DataReaderSparseParam(DataReaderSparse_t, max_feature_num, max_nnz, slot_num)
     """
 
-    def __init__(self, top_name: str, nnz_per_slot: Union[int, Sequence[int]], is_fixed_length: bool,
-                 slot_num: int) -> None:
+    def __init__(self, top_name: Union[str, DataReaderSparse_t], nnz_per_slot: Union[int, Sequence[int]],
+                 is_fixed_length: bool, slot_num: int) -> None:
+        if isinstance(top_name, DataReaderSparse_t):
+            # The most keys of a row, which comes second, follows from those of its slots.
+            top_name, nnz_per_slot, is_fixed_length = "", int(is_fixed_length), False
         self.top_name = top_name
         self.slot_num = int(slot_num)
         self.is_fixed_length = bool(is_fixed_length)
@@ -111,6 +117,7 @@ class DataReaderSparseParam:
 _FORMS = (("label_dim", "label_name", "dense_dim", "dense_name", "data_reader_sparse_param_array"),
           ("label_dims", "label_names", "dense_dim", "dense_name", "data_reader_sparse_param_array"),
           ("label_dims", "label_names", "label_weights", "dense_dim", "dense_name", "data_reader_sparse_param_array"))
+_OLD_FORM = (*_FORMS[0], "sparse_names")  # of 3.0
 
 
 class Input:
@@ -121,8 +128,8 @@ class Input:
         Input(label_dims, label_names, dense_dim, dense_name, data_reader_sparse_param_array)
         Input(label_dims, label_names, label_weights, dense_dim, dense_name, data_reader_sparse_param_array)
 
-    Several labels take the columns of the labels in the order in which they are given. (HugeCTR takes them in
-    alphabetical order of their names.)
+    The first form may have `sparse_names` too, as in 3.0. Several labels take the columns of the labels in the order in
+    which they are given. (HugeCTR takes them in alphabetical order of their names.)
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -135,6 +142,11 @@ class Input:
         self.label_weights = [float(weight) for weight in weights]
         self.dense_dim, self.dense_name = int(given["dense_dim"]), str(given["dense_name"])
         self.sparse: List[DataReaderSparseParam] = list(given["data_reader_sparse_param_array"])
+        if "sparse_names" in given:
+            self._name_sparse(name_list(given["sparse_names"], "Input: sparse_names"))
+        if not all(param.top_name for param in self.sparse):
+            raise _C.ConfigError("Input: expected names of the sparse inputs, in DataReaderSparseParam or in "
+                                 "sparse_names")
         for name, values in (("label_dims", self.label_dims), ("label_weights", self.label_weights)):
             if len(values) != len(self.label_names):
                 raise _C.ConfigError(f"Input: {name}: expected {len(self.label_names)} numbers, one for each label, "
@@ -145,7 +157,9 @@ class Input:
     @staticmethod
     def _arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
         several = isinstance(args[0], (list, tuple)) if args else "label_dims" in kwargs
-        form = _FORMS[0] if not several else _FORMS[2] if len(args) + len(kwargs) > 5 else _FORMS[1]
+        old = "sparse_names" in kwargs or (not several and len(args) == len(_OLD_FORM))
+        form = (_OLD_FORM if old else _FORMS[0] if not several
+                else _FORMS[2] if len(args) + len(kwargs) > 5 else _FORMS[1])
         given = {**dict(zip(form, args)), **kwargs}
         unknown = [name for name in kwargs if name not in form]
         missing = [name for name in form if name not in given]
@@ -153,6 +167,13 @@ class Input:
             raise TypeError(f"Input: expected ({', '.join(form)})" + (f", found {unknown[0]!r}" if unknown else "") +
                             (f"; {missing[0]!r} is missing" if missing else ""))
         return given
+
+    def _name_sparse(self, names: List[str]) -> None:
+        if len(names) != len(self.sparse):
+            raise _C.ConfigError(f"Input: sparse_names: expected {len(self.sparse)} names, one for each "
+                                 f"DataReaderSparseParam, found {len(names)}")
+        for param, name in zip(self.sparse, names):
+            param.top_name = name
 
     def to_json(self) -> Dict[str, Any]:
         """The layer Data of HugeCTR's JSON."""

@@ -8,7 +8,7 @@ from tercel import _C
 from tercel.hugectr.arguments import check_choice, given_without_effect
 from tercel.hugectr.enums import AllReduceAlgo, DeviceLayout, LrPolicy_t, MetricsType, Optimizer_t, Update_t
 
-__all__ = ["CreateOptimizer", "CreateSolver"]
+__all__ = ["CreateOptimizer", "CreateSolver", "bytes_of_row", "states_of"]
 
 
 @dataclass(eq=False)
@@ -142,3 +142,17 @@ class CreateOptimizer:
     def of_rows(self) -> Dict[str, Any]:
         """For a SparseEmbedding: update type Local where HugeCTR has no other for the rule."""
         return self.to_json(None if self.optimizer_type in _WITH_UPDATE_TYPES else Update_t.Local)
+
+
+# Numbers that optimizers keep for each weight.
+_STATES = {"SGD": 0, "AdaGrad": 1, "MomentumSGD": 1, "Nesterov": 1, "Adam": 2, "Ftrl": 2, "RMSProp": 1}
+
+
+def states_of(optimizer: Dict[str, Any]) -> int:
+    """Numbers that an optimizer of HugeCTR's JSON keeps for each weight of a table."""
+    return _STATES.get(optimizer.get("type", "Adam"), 0) + (optimizer.get("update_type") == "LazyGlobal")
+
+
+def bytes_of_row(width: int, optimizer: Dict[str, Any]) -> int:
+    """Bytes of a row of a table with the states of its optimizer, as HugeCTR's workspaces count them."""
+    return (1 + states_of(optimizer)) * 4 * width

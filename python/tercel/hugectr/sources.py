@@ -1,7 +1,9 @@
-"""The files of HugeCTR's scripts as datasets. They are read where they are; nothing is written."""
+"""The files of HugeCTR's scripts as datasets. They are read where they are."""
 
 import itertools
+import json
 import os
+import tempfile
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import tercel.data as td
@@ -14,6 +16,8 @@ from tercel.hugectr.solver import CreateSolver
 __all__ = ["Files", "Reader"]
 
 _ONE_HOT = (Embedding_t.LocalizedSlotSparseEmbeddingOneHot.value, Embedding_t.HybridSparseEmbedding.value)
+_HASHED = (Embedding_t.DistributedSlotSparseEmbeddingHash.value, Embedding_t.LocalizedSlotSparseEmbeddingHash.value)
+_FIRST_ROWS = 1024  # by which it is decided how keys are meant
 
 
 class Files:
@@ -24,6 +28,7 @@ class Files:
         self._data = layers[0]
         self._embeddings = [layer for layer in layers if "sparse_embedding_hparam" in layer]
         self._offsets: Optional[str] = None
+        self._any_key: Optional[bool] = None
 
     @property
     def label_dim(self) -> int:
@@ -39,7 +44,7 @@ class Files:
         The sizes of all slots, if the tables have no hash: slot_size_array of the embeddings, or of the reader where
         they have none.
         """
-        if not all(layer["type"] in _ONE_HOT for layer in self._embeddings) or not self._embeddings:
+        if not self._has_only(_ONE_HOT):
             return []
         by_input = {layer["bottom"]: layer["sparse_embedding_hparam"].get("slot_size_array", [])
                     for layer in self._embeddings}
@@ -67,18 +72,79 @@ class Files:
             return td.open_files("norm", train_list=source, key_type=key_type,
                                  check_mode="sum" if params.check_type is Check_t.Sum else "none", **dims)
         if params.data_reader_type is DataReaderType_t.Parquet:
-            return td.open_files("parquet", train=[source], nnz_per_slot=self._nnz(), integers=True,
-                                 slot_size_array=params.slot_size_array[:len(self._nnz())])
+            return self._open_parquet(source)
         if params.data_reader_type is DataReaderType_t.Raw:
-            rows = params.eval_num_samples if is_eval else params.num_samples
+            rows = max(0, params.eval_num_samples if is_eval else params.num_samples)
             return self._open_raw("raw", source, {**dims, "float_label_dense": params.float_label_dense,
-                                                  "num_samples": max(0, rows)})
+                                                  "num_samples": rows, "nnz_per_slot": self._nnz_of_raw(source, rows)})
         given = params.async_param
         has_collection = any(layer["type"] == "EmbeddingLookup" for layer in self._embeddings)
         multi_hot = has_collection if given.multi_hot_reader is None else given.multi_hot_reader
         is_float = multi_hot if given.is_dense_float is None else given.is_dense_float
         return self._open_raw("rawasync", source, {**dims, "key_type": key_type if multi_hot else "u32",
                                                    "is_dense_float": bool(is_float)})
+
+    def _has_only(self, kinds: Sequence[str]) -> bool:
+        return bool(self._embeddings) and all(layer["type"] in kinds for layer in self._embeddings)
+
+    @staticmethod
+    def _fits(dataset: td.Dataset) -> bool:
+        """Whether the first rows can be read as the dataset says."""
+        try:
+            with dataset.batches(batch_size=_FIRST_ROWS, binary_labels=False) as reader:
+                next(iter(reader), None)
+        except _C.DataError:
+            return False
+        return True
+
+    def _open_parquet(self, source: str) -> td.Dataset:
+        """
+        HugeCTR adds the sizes of the slots before to keys, and lets tables with a hash have any keys: the first rows of
+        the train files show whether keys are below the size of their slot, or are spread, as hashes are.
+        """
+        options: Dict[str, Any] = {"train": [source], "nnz_per_slot": self._nnz(), "integers": True,
+                                   "slot_size_array": self._params.slot_size_array[:len(self._nnz())]}
+        dataset = td.open_files("parquet", **options)
+        if self._any_key is None:
+            self._any_key = False
+            if self._has_only(_HASHED) and options["slot_size_array"] and not self._fits(dataset):
+                spread = self._with_any_key(options)
+                self._any_key = self._fits(spread)
+                if self._any_key:
+                    log.info(f"{source}: keys are not below the sizes in slot_size_array: tables grow with the keys "
+                             "that occur")
+                    return spread
+        return self._with_any_key(options) if self._any_key else dataset
+
+    @staticmethod
+    def _with_any_key(options: Dict[str, Any]) -> td.Dataset:
+        """The files with the offsets of slot_size_array, but without its sizes: their description, without them."""
+        with tempfile.TemporaryDirectory() as folder:
+            described = os.path.join(folder, "rows")
+            td.open_files("parquet", folder=described, **options)
+            path = os.path.join(described, "dataset.json")
+            with open(path, encoding="utf-8") as file:
+                description = json.load(file)
+            for slot in description["schema"]["slots"]:
+                slot.update(size=0, first_key=0)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(description, file)
+            return td.open_dataset(described)
+
+    def _nnz_of_raw(self, source: str, num_samples: int) -> List[int]:
+        """
+        HugeCTR's Raw files have one key in a slot, whatever nnz_per_slot says, as its DLRM samples do, which say 2. Its
+        generator writes as many as it is asked for: the size of the file shows which it has.
+        """
+        nnz = self._nnz()
+        try:
+            size = os.path.getsize(source)
+        except OSError:
+            return nnz
+        values = self.label_dim + self._data["dense"]["dense_dim"]
+        one, several = ((size / (4 * (values + keys))) for keys in (len(nnz), sum(nnz)))  # rows of either form
+        is_several = several.is_integer() and num_samples in (0, several)
+        return [1] * len(nnz) if one.is_integer() and (one == num_samples or not is_several) else nnz
 
     def _open_raw(self, format: str, source: str, options: Dict[str, Any]) -> td.Dataset:
         """
@@ -90,11 +156,7 @@ class Files:
             return td.open_files(format, train=[source], **options)
         if self._offsets is None:
             self._offsets = "none"
-            try:
-                first = td.open_files(format, train=[source], slot_size_array=sizes, **options)
-                with first.batches(batch_size=1024, binary_labels=False) as reader:
-                    next(iter(reader), None)
-            except _C.DataError:
+            if not self._fits(td.open_files(format, train=[source], slot_size_array=sizes, **options)):
                 self._offsets = "add"
                 log.info(f"{source}: keys begin at 0 in every slot: the sizes of the slots before are added")
         return td.open_files(format, train=[source], slot_size_array=sizes, slot_offsets=self._offsets, **options)

@@ -6,17 +6,17 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from tercel import _C
 from tercel.data import Schema
+from tercel.hugectr.solver import bytes_of_row, states_of
 
 __all__ = ["Table", "check_memory", "inputs_of", "tables_of"]
-
-_STATES = {"SGD": 0, "AdaGrad": 1, "MomentumSGD": 1, "Nesterov": 1, "Adam": 2, "Ftrl": 2, "RMSProp": 1}
 
 
 @dataclass(frozen=True)
 class Table:
     """
     A table: its name, its keys, which begin at `first_key`, its width, and numbers that are kept for each weight. A
-    `bounded` table has as many keys as the script says, others as many as the files or the workspace say.
+    `bounded` table has as many keys as the script says, others as many as the files say. One that `grows` has a row for
+    each key that has occurred, at most as many as the workspace holds.
     """
 
     name: str
@@ -25,11 +25,12 @@ class Table:
     width: int
     states: int
     bounded: bool
+    grows: bool = False
 
     @property
     def bytes(self) -> int:
-        """Memory of vectors and states."""
-        return self.rows * self.width * 4 * (1 + self.states)
+        """Memory of vectors and states; of a table that grows, 0, as it has no rows yet."""
+        return 0 if self.grows else self.rows * self.width * 4 * (1 + self.states)
 
 
 def _ranges(layers: Sequence[Dict[str, Any]], schema: Schema) -> Dict[str, List[Tuple[int, int]]]:
@@ -64,16 +65,17 @@ def tables_of(layers: Sequence[Dict[str, Any]], schema: Schema) -> List[Table]:
 
 def _table(name: str, layer: Dict[str, Any], ranges: List[Tuple[int, int]]) -> Table:
     hparam, optimizer = layer["sparse_embedding_hparam"], layer.get("optimizer", {})
-    states = _STATES.get(optimizer.get("type", "Adam"), 0) + (optimizer.get("update_type") == "LazyGlobal")
+    states = states_of(optimizer)
     width = int(hparam["embedding_vec_size"])
     known = all(end > first for first, end in ranges)
     first = min(first for first, _ in ranges) if known else 0
     rows = max(end for _, end in ranges) - first
     given = sum(hparam.get("slot_size_array", ())) or max(0, hparam.get("max_vocabulary_size_global", 0))
     bounded = given > 0
+    grows = not bounded and (not known or hparam.get("max_vocabulary_size_global", 0) < 0)
     if not known and not given:
-        given = (int(hparam.get("workspace_size_per_gpu_in_mb", 0)) << 20) // ((1 + states) * 4 * width)
-    return Table(name, first, max(rows, given), width, states, bounded)
+        given = (int(hparam.get("workspace_size_per_gpu_in_mb", 0)) << 20) // bytes_of_row(width, optimizer)
+    return Table(name, first, max(rows, given), width, states, bounded, grows)
 
 
 def inputs_of(layers: Sequence[Dict[str, Any]], tables: Sequence[Table]) -> List[Dict[str, Any]]:
