@@ -11,6 +11,7 @@
 #include "cli/part_summary.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/recsys/warm_start.h"
@@ -263,6 +264,27 @@ std::string result_text(const recsys::RunResult& result, int64_t steps) {
                   is_best ? " of " + format_count(steps) : "", ":\n", text});
 }
 
+/** How tables that grow have grown, a line each; their numbers are added to the JSON under the tables' names. */
+std::string growth_text(recsys::Session& session, Json& json) {
+  std::string text;
+  for (const auto& table : session.model().embeddings().tables()) {
+    const auto* const hashed = dynamic_cast<const recsys::HashedTable*>(table.get());
+    if (hashed == nullptr) continue;
+    const recsys::HashedTableStatistics s = hashed->statistics();
+    const int64_t capacity = hashed->options().capacity;
+    text += str_cat({"table ", printable(table->name()), ": ", format_count(s.keys), s.keys == 1 ? " key" : " keys",
+                     capacity > 0 ? " of at most " + format_count(capacity) : ""});
+    if (hashed->options().admission > 1)
+      text += str_cat({", ", format_count(s.waiting), " seen too rarely for a row, ", format_count(s.refused),
+                       " occurrences without one"});
+    if (hashed->evicts()) text += str_cat({", ", format_count(s.evicted), " lost their rows"});
+    text += "\n";
+    json[table->name()] = {{"keys", s.keys},       {"capacity", capacity}, {"admitted", s.admitted},
+                           {"waiting", s.waiting}, {"refused", s.refused}, {"evicted", s.evicted}};
+  }
+  return text;
+}
+
 /** Begins with the weights of another run. */
 void init_from(recsys::LoadedModel& from, recsys::Trainer& trainer, const CommonOptions& common) {
   for (const std::string& warning : from.warnings) print_warning(common, warning);
@@ -324,6 +346,9 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   }
   if (!outcome.stopped) print_text(common, result_text(trainer.result(), trainer.step()));
   Json& json = outcome.json;
+  Json growth;
+  if (began) print_text(common, growth_text(trainer.session(), growth));
+  if (!growth.empty()) json["tables"] = growth;
   json["run"] = out;
   json["model"] = config.model_name;
   json["end"] = trainer.result().passed_targets ? std::string_view("targets") : to_string(end);

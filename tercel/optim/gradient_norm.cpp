@@ -41,8 +41,12 @@ void GradientNorm::add(const Tensor& gradient) {
   for (const double part : parts_) squares_ += part;
 }
 
-void GradientNorm::add_rows(const Gradient& gradient, UniqueRows& unique_rows) {
-  unique_rows.reduce_in_blocks(gradient, [this](const Gradient& rows) { add(rows.values); });
+void GradientNorm::add_rows(const Gradient& gradient, UniqueRows& unique_rows, int64_t first_row) {
+  unique_rows.reduce_in_blocks(gradient, [&](const Gradient& rows) {
+    const auto* const begin = rows.rows.data<int64_t>();
+    const int64_t count = rows.rows.numel(), skipped = std::lower_bound(begin, begin + count, first_row) - begin;
+    add(skipped == 0 ? rows.values : rows.values.narrow(0, skipped, count - skipped));
+  });
 }
 
 double GradientNorm::value() const { return std::sqrt(squares_); }

@@ -27,8 +27,8 @@ class TERCEL_API GradientNorm {
   void clear(double limit = std::numeric_limits<double>::infinity());
   /** Adds a contiguous gradient of float32 or float64; RuntimeError for others. */
   void add(const Tensor& gradient);
-  /** Adds a row gradient, with the values of equal rows added up. */
-  void add_rows(const Gradient& gradient, UniqueRows& unique_rows);
+  /** Adds a row gradient, with the values of equal rows added up, but for the rows before `first_row`. */
+  void add_rows(const Gradient& gradient, UniqueRows& unique_rows, int64_t first_row = 0);
   /** Not finite if one of the elements is not. */
   double value() const;
 

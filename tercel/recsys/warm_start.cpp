@@ -129,6 +129,10 @@ class Copier {
       TableCopy copy{tables[t].get(), same->get(), {}};
       const std::vector<size_t> old_slots = slots_of(from_.model, static_cast<size_t>(same - old_tables.begin()));
       for (const size_t slot : slots_of(model_, t)) pair_slot(slot, old_slots, copy.keys);
+      if (may_have_any_key(*tables[t], schema_, slots_of(model_, t)) &&
+          may_have_any_key(**same, old_schema_, old_slots))
+        pair_all(**same, copy.keys);
+      drop_keys_without_row(**same, copy.keys);
       if (copy.keys.now.empty()) {
         leave("has no key of the model");
         continue;
@@ -137,6 +141,30 @@ class Copier {
       result_.new_rows += copy.keys.without;
       tables_.push_back(std::move(copy));
     }
+  }
+
+  /** Whether it grows, and no slot says which keys it has. */
+  static bool may_have_any_key(const EmbeddingTable& table, const data::Schema& schema,
+                               const std::vector<size_t>& slots) {
+    return table.rows_without_key() > 0 &&
+           std::all_of(slots.begin(), slots.end(), [&schema](size_t slot) { return schema.slots[slot].size == 0; });
+  }
+
+  static void pair_all(const EmbeddingTable& before, KeyPairs& out) {
+    const Tensor keys = before.keys();
+    for (int64_t i = 0; i < keys.numel(); ++i) out.add(keys.data<int64_t>()[i], keys.data<int64_t>()[i]);
+  }
+
+  /** Of an old table that grows: keys that did not occur in its training. */
+  static void drop_keys_without_row(EmbeddingTable& before, KeyPairs& pairs) {
+    if (before.rows_without_key() == 0) return;
+    const Tensor rows = before.find_rows(tensor_of(pairs.before), NewKeys::Refuse);
+    const std::vector<int64_t> now = std::exchange(pairs.now, {}), old_keys = std::exchange(pairs.before, {});
+    for (size_t i = 0; i < now.size(); ++i)
+      if (rows.data<int64_t>()[i] >= before.rows_without_key())
+        pairs.add(now[i], old_keys[i]);
+      else
+        ++pairs.without;
   }
 
   /** Finds the keys of a slot in the slot of the same name, among those of the old table. */
@@ -192,11 +220,11 @@ class Copier {
     // In parts, so that large tables need no second copy.
     constexpr int64_t kPart = int64_t{1} << 18;
     const Tensor keys = tensor_of(copy.keys.now), old_keys = tensor_of(copy.keys.before);
-    Tensor weight = copy.now->weight().detach();
     for (int64_t begin = 0; begin < keys.numel(); begin += kPart) {
       const int64_t count = std::min(kPart, keys.numel() - begin);
-      const Tensor rows = copy.now->find_rows(keys.narrow(0, begin, count), NewKeys::Insert),
+      const Tensor rows = copy.now->find_rows(keys.narrow(0, begin, count), NewKeys::Admit),
                    old_rows = copy.before->find_rows(old_keys.narrow(0, begin, count), NewKeys::Refuse);
+      Tensor weight = copy.now->weight().detach();  // with the rows that were just made
       index_copy_(weight, 0, to(rows, kInt64),
                   to(index_select(copy.before->weight().detach(), 0, to(old_rows, kInt64)), weight.dtype()));
     }

@@ -57,6 +57,29 @@ class TrainCommands : public testing::Test {
   TemporaryFolder root_;
 };
 
+TEST_F(TrainCommands, TheEndSaysHowTablesHaveGrown) {
+  const std::string table = "layers.embedding.sparse_embedding_hparam.";
+  const std::vector<std::string> words =
+      one_pass({"train", root_ / "data", "--model", "dlrm", "--threads", "1", "--set", "solver.batchsize=64", "--set",
+                table + "table_type=hashed", "--set", table + "admission=100"});
+  const auto into = [&words](const std::string& out, const std::string& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--out", out});
+    if (!more.empty()) all.push_back(more);
+    return run(all);
+  };
+  const Outcome text = into(root_ / "grown", "");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("table embedding: 0 keys, 5 seen too rarely for a row, 300 occurrences without one\n"),
+            std::string::npos)
+      << text.out;
+  const Outcome outcome = into(root_ / "again", "--json");
+  const Json json = parse_json(outcome.out, "output", JsonErrors::Data).at("tables").at("embedding");
+  EXPECT_EQ(json.at("waiting"), 5);
+  EXPECT_EQ(json.at("refused"), 300);
+  EXPECT_EQ(json.at("keys"), 0);
+}
+
 TEST_F(TrainCommands, PredictGivesTheSameForEveryKindOfInput) {
   root_.put("new.csv", rows(400, false));
   const Outcome of_text = run({"predict", root_ / "run", root_ / "new.csv"});

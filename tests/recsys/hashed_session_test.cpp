@@ -39,21 +39,25 @@ TEST(HashedSession, LoadContinuesWithTheSameBits) {
     const auto run = [](Session& session, int64_t to) {
       while (session.steps() < to) ASSERT_TRUE(session.step());
     };
-    Session whole(config, dataset), first(config, dataset), second(config, dataset);
-    for (Session* session : {&whole, &first, &second}) session->initialize();
+    Session whole(config, dataset), first(config, dataset), second(config, dataset), fresh(config, dataset);
+    for (Session* session : {&whole, &first, &second, &fresh}) session->initialize();
     run(whole, 30);
     run(first, 10);
     CheckpointStore store(root / "parts", 1);
     first.save(store);
     run(second, 20);  // has more rows by then, and forgets them
-    second.load(Checkpoint(*store.latest()));
-    run(second, 30);
+    for (Session* session : {&second, &fresh}) {
+      session->load(Checkpoint(*store.latest()));
+      run(*session, 30);
+    }
     const HashedTableStatistics found = table_of(second).statistics(), expected = table_of(whole).statistics();
     EXPECT_GT(found.keys, 10);
     EXPECT_EQ(found.keys, expected.keys);
     EXPECT_EQ(found.evicted, expected.evicted);
     EXPECT_EQ(found.evicted > 0, !options.empty());
-    EXPECT_EQ(saved_state(second, root / "second"), saved_state(whole, root / "whole"));
+    const auto state = saved_state(whole, root / "whole");
+    EXPECT_EQ(saved_state(second, root / "second"), state);
+    EXPECT_EQ(saved_state(fresh, root / "fresh"), state);
   }
 }
 

@@ -147,5 +147,54 @@ TEST(WarmStart, KeysWithoutVocabulariesAreThemselves) {
               values_of(from.model.embeddings().tables()[t]->weight()));
 }
 
+/** Expects a table that grows to have the keys and vectors of another, and the default vector for others. */
+void expect_same_rows(EmbeddingTable& table, EmbeddingTable& from) {
+  const Tensor keys = from.keys();
+  ASSERT_EQ(table.keys().numel(), keys.numel());
+  const Tensor rows = table.find_rows(keys, NewKeys::Refuse), old_rows = from.find_rows(keys, NewKeys::Refuse);
+  for (int64_t i = 0; i < keys.numel(); ++i) {
+    ASSERT_GT(rows.data<int64_t>()[i], 0);
+    EXPECT_EQ(values_of(table.weight().detach().select(0, rows.data<int64_t>()[i])),
+              values_of(from.weight().detach().select(0, old_rows.data<int64_t>()[i])));
+  }
+  for (const double value : values_of(table.weight().detach().select(0, 0))) EXPECT_EQ(value, 0);
+}
+
+TEST(WarmStart, TablesThatGrowTakeTheKeysThatOccurred) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  const data::Dataset dataset = convert(root, "data", 0, 20);
+  const std::string table = "layers.embedding.sparse_embedding_hparam.";
+  ModelConfig config = config_of({table + "table_type=hashed", table + "admission=100"});
+  Trainer(config, dataset, root / "run", Resume::Never).run(ignore);
+  LoadedModel from = load_model(root / "run");
+  EmbeddingTable& old = *from.model.embeddings().tables()[1];
+  EXPECT_EQ(old.keys().numel(), 3) << "the values of d are frequent enough";
+  config.solver.seed = 7;
+  Session session(config, dataset);
+  session.initialize();
+  const WarmStart start = warm_start(session.model(), dataset, from);
+  EXPECT_EQ(start.rows, 2 + 18 + 3 + 3) << "of the static and of the hashed table";
+  expect_same_rows(*session.model().embeddings().tables()[1], old);
+}
+
+TEST(WarmStart, TablesThatGrowTakeAllKeysWhereNoneAreKnown) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  data::Dataset dataset = test::small_dataset(root, 400);
+  for (data::Slot& slot : dataset.schema.slots) slot.size = slot.first_key = 0;
+  ModelConfig config = config_of();
+  Trainer(config, dataset, root / "run", Resume::Never).run(ignore);
+  LoadedModel from = load_model(root / "run");
+  config.solver.seed = 7;
+  Session session(config, dataset);
+  session.initialize();
+  const WarmStart start = warm_start(session.model(), dataset, from);
+  EXPECT_TRUE(start.left.empty());
+  EXPECT_GT(start.rows, 20);
+  for (size_t t = 0; t < 2; ++t)
+    expect_same_rows(*session.model().embeddings().tables()[t], *from.model.embeddings().tables()[t]);
+}
+
 }  // namespace
 }  // namespace tercel::recsys

@@ -73,12 +73,22 @@ bool EmbeddingCollection::allocate(uint64_t seed, const TensorOptions& place, Fu
 
 void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
   rows.clear();
-  for (const Group& group : groups_) {
+  const auto keys_of = [&batch](const Group& group) -> const Tensor& {
     const data::SparseBatch& input = batch.input(group.input);
     TERCEL_CHECK(input.order == data::BagOrder::SampleMajor, RuntimeError, "embedding of input '", group.input,
                  "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
                  to_string(input.order));
-    rows.push_back(tables_[group.table]->find_rows(input.keys, new_keys));
+    return input.keys;
+  };
+  std::vector<Tensor> in_use;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const size_t t = groups_[g].table;
+    in_use.clear();
+    if (new_keys == NewKeys::Insert && tables_[t]->evicts())
+      for (size_t other = 0; other < groups_.size(); ++other)
+        if (other != g && groups_[other].table == t)
+          in_use.push_back(other < g ? rows[other] : tables_[t]->find_rows(keys_of(groups_[other]), NewKeys::Refuse));
+    rows.push_back(tables_[t]->find_rows(keys_of(groups_[g]), new_keys, in_use));
   }
 }
 
@@ -119,7 +129,7 @@ UniqueRows& EmbeddingCollection::unique_rows(size_t table, const Gradient& gradi
 void EmbeddingCollection::add_to(optim::GradientNorm& norm) {
   for (size_t t = 0; t < tables_.size(); ++t)
     if (const Gradient gradient = row_gradient(t); gradient.defined())
-      norm.add_rows(gradient, unique_rows(t, gradient));
+      norm.add_rows(gradient, unique_rows(t, gradient), tables_[t]->rows_without_key());
 }
 
 void EmbeddingCollection::set_clip(const optim::GradientClip& clip) {

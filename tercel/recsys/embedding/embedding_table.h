@@ -14,7 +14,8 @@ namespace tercel::recsys {
 /** What happens to keys that a table does not have yet. */
 enum class NewKeys : uint8_t {
   Refuse,  ///< they have no row
-  Insert   ///< they get one, in tables that grow
+  Insert,  ///< they get one, in tables that grow, as training goes on
+  Admit    ///< they get one, in tables that grow, also if these are frozen or have seen the key too rarely
 };
 
 /** The states that a table's optimizer keeps for each row. */
@@ -47,9 +48,15 @@ class TERCEL_API EmbeddingTable {
   /**
    * Rows [n] int64 for keys [n], int64 or int32; possibly the tensor of keys itself. A key without a row gets a number
    * outside [0, rows()), which every lookup refuses, and refuse_keys() then says why; or that of a row of default
-   * values. Not thread-safe with Insert.
+   * values. The keys of the rows `in_use`, of other calls, do not lose them to new ones. Thread-safe with Refuse only.
    */
-  virtual Tensor find_rows(const Tensor& keys, NewKeys new_keys) = 0;
+  virtual Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) = 0;
+  /** Whether new keys may get the rows of others. */
+  virtual bool evicts() const { return false; }
+  /** How many rows, the first ones, belong to no key and are not trained. */
+  virtual int64_t rows_without_key() const { return 0; }
+  /** Keys [n] int64 that have a row, in the order of their rows. */
+  virtual Tensor keys() const = 0;
   /** Whether find_rows() of the two gives the same for keys that have rows in both. */
   virtual bool finds_same_rows(const EmbeddingTable& other) const = 0;
   /** IndexError for the first key without a row, if there is one; it names the table and the keys that have rows. */

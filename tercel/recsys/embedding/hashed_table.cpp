@@ -85,7 +85,7 @@ void HashedTable::updated() {
   for (const Tensor& state : store().states()) fill_(state.narrow(0, 0, 1), initial_state_);
 }
 
-Tensor HashedTable::find_rows(const Tensor& keys, NewKeys new_keys) {
+Tensor HashedTable::find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use) {
   const NoGradGuard no_grad;
   const Tensor wide = contiguous(to(keys, kInt64));
   const Tensor rows = empty(wide.sizes(), kInt64);
@@ -94,14 +94,16 @@ Tensor HashedTable::find_rows(const Tensor& keys, NewKeys new_keys) {
   auto* const out = rows.data<int64_t>();
   parallel_for(0, wide.numel(), kGrain, [&](int64_t begin, int64_t end) {
     index_.find({all.data() + begin, static_cast<size_t>(end - begin)}, out + begin);
-    if (options_.admission > 1)
-      for (int64_t i = begin; i < end; ++i) out[i] = std::max<int64_t>(out[i], 0);
+    for (int64_t i = begin; i < end; ++i) out[i] = std::max<int64_t>(out[i], 0);  // below it: a key that waits
   });
-  if (new_keys == NewKeys::Insert && weight().defined() && weight().requires_grad()) insert(all, out);
+  if (new_keys == NewKeys::Admit)
+    insert(all, out, in_use, /*admission=*/1);
+  else if (new_keys == NewKeys::Insert && weight().defined() && weight().requires_grad())
+    insert(all, out, in_use, options_.admission);
   return rows;
 }
 
-void HashedTable::insert(Span<int64_t> keys, int64_t* rows) {
+void HashedTable::insert(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use, int64_t admission) {
   TERCEL_CHECK(store().grows(), RuntimeError, "embedding table '", name(),
                "': it has the rows of a file, for prediction; it cannot be trained");
   ++counters_.calls;
@@ -109,7 +111,7 @@ void HashedTable::insert(Span<int64_t> keys, int64_t* rows) {
   new_.keys.clear();
   new_.rows.clear();
   try {
-    give_rows(keys, rows);
+    give_rows(keys, rows, in_use, admission);
     if (rows_ > rows_before) changeable_store().resize(rows_);
   } catch (...) {
     undo(rows_before);
@@ -121,17 +123,17 @@ void HashedTable::insert(Span<int64_t> keys, int64_t* rows) {
 }
 
 /** In the order of the keys: the numbers of rows are the same for any number of threads. */
-void HashedTable::give_rows(Span<int64_t> keys, int64_t* rows) {
+void HashedTable::give_rows(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use, int64_t admission) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (rows[i] != 0) continue;
     int64_t number = index_.find(keys[i]);
     if (number <= 0) {
-      if (1 - number < options_.admission) {
+      if (1 - number < admission) {
         index_.insert(keys[i]) = number - 1;
         ++counters_.refused;
         continue;
       }
-      number = take_row({rows, keys.size()});
+      number = take_row({{rows, keys.size()}, in_use});
       new_.keys.push_back(keys[i]);
       new_.rows.push_back(number);
       index_.insert(keys[i]) = number;
@@ -142,9 +144,9 @@ void HashedTable::give_rows(Span<int64_t> keys, int64_t* rows) {
 }
 
 /** A row without a key; those that the batch uses keep theirs. */
-int64_t HashedTable::take_row(Span<int64_t> rows_in_use) {
+int64_t HashedTable::take_row(const InUse& in_use) {
   const bool is_full = options_.capacity > 0 && rows_ > options_.capacity;
-  if (free_.empty() && is_full && evicts()) evict(rows_in_use);
+  if (free_.empty() && is_full && evicts()) evict(in_use);
   if (!free_.empty()) {
     const int64_t row = free_.back();
     free_.pop_back();
@@ -160,10 +162,14 @@ int64_t HashedTable::take_row(Span<int64_t> rows_in_use) {
   return rows_++;
 }
 
-void HashedTable::evict(Span<int64_t> rows_in_use) {
+void HashedTable::evict(const InUse& in_use) {
   std::vector<bool> is_used(static_cast<size_t>(rows_), false);
   is_used[0] = true;
-  for (const int64_t row : rows_in_use) is_used[static_cast<size_t>(row)] = true;
+  const auto keep = [&is_used](Span<int64_t> rows) {
+    for (const int64_t row : rows) is_used[static_cast<size_t>(row)] = true;
+  };
+  keep(in_use.rows);
+  for (const Tensor& rows : in_use.of_others) keep(elements(rows));
   std::vector<int64_t> candidates;
   for (int64_t row = 1; row < rows_; ++row)
     if (!is_used[static_cast<size_t>(row)]) candidates.push_back(row);

@@ -62,7 +62,10 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
    * With Insert, keys get rows unless the weight is frozen. RuntimeError if there are more keys than capacity; the
    * table then has none of the new keys of this call.
    */
-  Tensor find_rows(const Tensor& keys, NewKeys new_keys) override;
+  Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) override;
+  bool evicts() const override { return options_.eviction != Eviction::None; }
+  int64_t rows_without_key() const override { return 1; }
+  Tensor keys() const override;
   bool finds_same_rows(const EmbeddingTable& other) const override { return this == &other; }
   /** Every key has a vector. */
   void refuse_keys(const Tensor& /*keys*/) const override {}
@@ -83,11 +86,16 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
     int64_t calls = 0, admitted = 0, refused = 0, evicted = 0;
   };
 
-  bool evicts() const { return options_.eviction != Eviction::None; }
-  void insert(Span<int64_t> keys, int64_t* rows);
-  void give_rows(Span<int64_t> keys, int64_t* rows);
-  int64_t take_row(Span<int64_t> rows_in_use);
-  void evict(Span<int64_t> rows_in_use);
+  /** Rows that a batch needs. */
+  struct InUse {
+    Span<int64_t> rows;
+    Span<Tensor> of_others;
+  };
+
+  void insert(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use, int64_t admission);
+  void give_rows(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use, int64_t admission);
+  int64_t take_row(const InUse& in_use);
+  void evict(const InUse& in_use);
   void undo(int64_t rows_before);
   void fill_new_rows();
   void score(Span<int64_t> rows);

@@ -11,6 +11,7 @@ namespace tercel::recsys {
 namespace {
 
 constexpr const char* kNames[] = {"keys", "free", "waiting", "scores", "counters"};
+constexpr int64_t kMostCounted = int64_t{1} << 62;  // so that counting on does not overflow
 constexpr size_t kKeys = 0, kFree = 1, kWaiting = 2, kScores = 3, kCounters = 4;
 
 Tensor tensor_of(const std::vector<int64_t>& values, IntSpan sizes) {
@@ -29,6 +30,17 @@ std::vector<int64_t> values_of(const Tensor& t) {
 }
 
 }  // namespace
+
+Tensor HashedTable::keys() const {
+  std::vector<std::pair<int64_t, int64_t>> rows;
+  index_.for_each([&](int64_t key, int64_t number) {
+    if (number > 0) rows.emplace_back(number, key);
+  });
+  std::sort(rows.begin(), rows.end());
+  Tensor all = empty({static_cast<int64_t>(rows.size())}, kInt64);
+  std::transform(rows.begin(), rows.end(), all.data<int64_t>(), [](const auto& row) { return row.second; });
+  return all;
+}
 
 Span<const char*> HashedTable::key_state_names() const { return kNames; }
 
@@ -64,6 +76,9 @@ void HashedTable::set_key_state(Span<Tensor> state) {
   check(!keys.empty(), "expected at least one row");
   check(state[kWaiting].dim() == 2 && state[kWaiting].size(1) == 2, "expected pairs of waiting keys and counts");
   check(counters.size() == 4, "expected 4 counters");
+  const auto is_count = [](int64_t value) { return value >= 0 && value <= kMostCounted; };
+  check(std::all_of(counters.begin(), counters.end(), is_count), "a counter is out of range");
+  check(std::all_of(scores.begin(), scores.end(), is_count), "a score is out of range");
   const auto rows = static_cast<int64_t>(keys.size());
   TERCEL_CHECK(options_.capacity == 0 || rows - 1 <= options_.capacity, DataError, "embedding table '", name(),
                "': expected at most ", options_.capacity, " rows, found ", rows - 1);
@@ -82,11 +97,15 @@ void HashedTable::set_key_state(Span<Tensor> state) {
     if (!is_free[static_cast<size_t>(row)]) add(keys[static_cast<size_t>(row)], row);
   for (size_t i = 0; i < waiting.size(); i += 2) {
     check(waiting[i + 1] >= 1, "a waiting key never occurred");
+    check(waiting[i + 1] <= kMostCounted, "a waiting key occurred too often");
     add(waiting[i], -waiting[i + 1]);
   }
   // Scores of another way of eviction, or none, mean nothing: all rows are then equal.
   if (scores.size() != keys.size()) scores.assign(keys.size(), 0);
-  if (store().grows()) changeable_store().resize(rows);
+  if (store().grows()) {
+    changeable_store().resize(rows);
+    touched_rows_ = std::max(touched_rows_, rows);  // their values are set next
+  }
   index_ = std::move(index);
   rows_ = rows;
   free_ = std::move(free);

@@ -1,10 +1,12 @@
 #include "tercel/recsys/embedding/static_table.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/embedding/initialize_rows.h"
 
@@ -18,9 +20,15 @@ StaticTable::StaticTable(std::string name, int64_t first_key, int64_t dim, std::
   for (const RowsInit& part : parts_) rows_ += part.rows;
 }
 
-Tensor StaticTable::find_rows(const Tensor& keys, NewKeys /*new_keys*/) {
+Tensor StaticTable::find_rows(const Tensor& keys, NewKeys /*new_keys*/, Span<Tensor> /*in_use*/) {
   const Tensor wide = to(keys, kInt64);
   return first_key_ == 0 ? wide : sub(wide, first_key_);
+}
+
+Tensor StaticTable::keys() const {
+  Tensor all = empty({rows_}, kInt64);
+  std::iota(all.data<int64_t>(), all.data<int64_t>() + rows_, first_key_);
+  return all;
 }
 
 bool StaticTable::finds_same_rows(const EmbeddingTable& other) const {

@@ -26,7 +26,8 @@ class TERCEL_API StaticTable final : public EmbeddingTable {
 
   int64_t first_key() const { return first_key_; }
   int64_t rows() const override { return rows_; }
-  Tensor find_rows(const Tensor& keys, NewKeys new_keys) override;
+  Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) override;
+  Tensor keys() const override;
   bool finds_same_rows(const EmbeddingTable& other) const override;
   void refuse_keys(const Tensor& keys) const override;
   bool allocate(uint64_t seed, const RowStates& states, const TensorOptions& place, FunctionRef<bool()> go_on) override;

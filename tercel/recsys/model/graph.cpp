@@ -423,7 +423,7 @@ class Builder {
     return shared_.emplace(table, std::move(shared)).first->second;
   }
 
-  /** The inputs of all lookups of a table, as far as they are named correctly. */
+  /** The inputs of all lookups of a table, each once and in their order, as far as they are named correctly. */
   std::vector<size_t> readers_of(const std::string& table) const {
     std::vector<size_t> inputs;
     for (const Json& layer : *layers_) {
@@ -435,6 +435,8 @@ class Builder {
       for (const auto& [tensor, input] : input_of_)
         if (first == Json(graph_.tensors[tensor].name)) inputs.push_back(static_cast<size_t>(input));
     }
+    std::sort(inputs.begin(), inputs.end());
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
     return inputs;
   }
 

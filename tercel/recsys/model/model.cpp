@@ -306,7 +306,7 @@ std::string Model::summary() const {
     for (const GraphParameter& parameter : node.parameters) parameters += numel_of(parameter.sizes);
     if (node.table >= 0 && counted.insert(node.table).second) {
       const EmbeddingTable& table = *state_->graph.embeddings.tables()[static_cast<size_t>(node.table)];
-      parameters = table.rows() * table.dim();
+      parameters = (table.rows() - table.rows_without_key()) * table.dim();
     }
     if (parameters > 0) text += ", " + std::to_string(parameters) + " parameters";
     text += "\n";

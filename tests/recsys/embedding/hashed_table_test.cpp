@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -41,9 +42,10 @@ Numbers find(HashedTable& table, const Numbers& keys, NewKeys new_keys = NewKeys
 
 Numbers insert(HashedTable& table, const Numbers& keys) { return find(table, keys, NewKeys::Insert); }
 
-std::unique_ptr<HashedTable> table_of(const HashedTableOptions& options = {}, const nn::Init& init = kInit) {
+std::unique_ptr<HashedTable> table_of(const HashedTableOptions& options = {}, const nn::Init& init = kInit,
+                                      double state = 0.5) {
   auto table = std::make_unique<HashedTable>("table", kDim, init, options);
-  EXPECT_TRUE(table->allocate(1, {optim::Optimizer::state_names(optim::Rule::Adam), 0.5}, {}, kAlways));
+  EXPECT_TRUE(table->allocate(1, {optim::Optimizer::state_names(optim::Rule::Adam), state}, {}, kAlways));
   return table;
 }
 
@@ -212,8 +214,91 @@ TEST(HashedTable, ADamagedStateIsAnError) {
   expect_refused(1, tensor_of({1, 2}), "expected free rows in descending order");
   expect_refused(2, tensor_of({1, 2}), "expected pairs");
   expect_refused(2, zeros({1, 2}, kInt64), "a waiting key never occurred");
+  expect_refused(2, tensor_of({8, INT64_MAX}).reshape({1, 2}), "a waiting key occurred too often");
+  expect_refused(3, tensor_of({0, 0, 0, INT64_MAX}), "a score is out of range");
   expect_refused(4, tensor_of({1}), "expected 4 counters");
+  expect_refused(4, tensor_of({1, 1, -1, 1}), "a counter is out of range");
   TERCEL_EXPECT_THROW(table->set_key_state({}), DataError, "expected its five tensors");
+}
+
+TEST(HashedTable, ALoadedRowIsNewWhenAnotherKeyGetsIt) {
+  const HashedTableOptions options{.capacity = 3, .eviction = Eviction::Age};
+  const std::unique_ptr<HashedTable> table = table_of(options), next = table_of(options, kInit, 0);
+  insert(*table, {1});
+  insert(*table, {2, 3});
+  next->set_key_state(table->key_state());
+  Tensor state = next->store().states()[0];
+  for (int64_t i = 0; i < state.numel(); ++i) state.data<float>()[i] = 9;  // as a checkpoint has it
+  EXPECT_EQ(insert(*next, {4}), Numbers{1});
+  EXPECT_EQ(row_of(state, 1), std::vector<float>(kDim, 0));
+  EXPECT_EQ(row_of(state, 2), std::vector<float>(kDim, 9));
+}
+
+TEST(HashedTable, AdmitGivesARowAtOnce) {
+  const std::unique_ptr<HashedTable> table = table_of({.admission = 3});
+  insert(*table, {8});
+  Tensor weight = table->weight();
+  weight.requires_grad_(false);
+  EXPECT_EQ(find(*table, {9, 8}, NewKeys::Admit), (Numbers{1, 2}));
+  EXPECT_EQ(find(*table, {8, 9, 7}), (Numbers{2, 1, 0}));
+  EXPECT_EQ(bytes_of(table->keys()), bytes_of(tensor_of({9, 8})));
+}
+
+/** Two lookups in a table, of keys {a} and {b}; the rows that they find. */
+std::pair<int64_t, int64_t> train_two(EmbeddingCollection& all, int64_t a, int64_t b) {
+  data::Batch batch;
+  batch.rows = 1;
+  batch.sparse.push_back({.name = "a", .slot_num = 1, .row_offsets = tensor_of({0, 1}), .keys = tensor_of({a})});
+  batch.sparse.push_back({.name = "b", .slot_num = 1, .row_offsets = tensor_of({0, 1}), .keys = tensor_of({b})});
+  std::vector<Tensor> rows;
+  all.find_rows(batch, NewKeys::Insert, rows);
+  return {rows[0].data<int64_t>()[0], rows[1].data<int64_t>()[0]};
+}
+
+TEST(HashedTable, EvictionKeepsTheRowsOfAllLookupsOfABatch) {
+  EmbeddingCollection all;
+  const HashedTableOptions options{.capacity = 2, .eviction = Eviction::Age};
+  const size_t table =
+      all.add_table(std::make_unique<HashedTable>("table", kDim, kInit, options), {.type = optim::Rule::Sgd});
+  for (const char* input : {"a", "b"}) all.add_lookup({input, table, input, BagMode::Sum, 1});
+  ASSERT_TRUE(all.allocate(1, {}, kAlways));
+  EXPECT_EQ(train_two(all, 1, 2), std::pair(int64_t{1}, int64_t{2}));
+  EXPECT_EQ(train_two(all, 3, 1), std::pair(int64_t{2}, int64_t{1})) << "key 1 is the oldest, but b needs it";
+  EXPECT_EQ(train_two(all, 1, 4), std::pair(int64_t{1}, int64_t{2})) << "and here a does";
+  all.add_lookup({"c", table, "c", BagMode::Sum, 1});
+  data::Batch batch;
+  batch.rows = 1;
+  for (const char* input : {"a", "b", "c"})
+    batch.sparse.push_back(
+        {.name = input, .slot_num = 1, .row_offsets = tensor_of({0, 1}), .keys = tensor_of({5 + input[0]})});
+  std::vector<Tensor> rows;
+  TERCEL_EXPECT_THROW(all.find_rows(batch, NewKeys::Insert, rows), RuntimeError, "the keys of one batch are more");
+}
+
+TEST(HashedTable, TheNormOfGradientsHasNoKeysWithoutARow) {
+  EmbeddingCollection all;
+  all.add_lookup({"a",
+                  all.add_table(std::make_unique<HashedTable>("table", kDim, kInit, HashedTableOptions{.admission = 2}),
+                                {.type = optim::Rule::Sgd}),
+                  "a", BagMode::Sum, 1});
+  ASSERT_TRUE(all.allocate(1, {}, kAlways));
+  const auto norm_of = [&all](const Numbers& keys) {
+    data::Batch batch;
+    batch.rows = 1;
+    batch.sparse.push_back({.name = "a",
+                            .slot_num = 1,
+                            .row_offsets = tensor_of({0, static_cast<int64_t>(keys.size())}),
+                            .keys = tensor_of(keys)});
+    std::vector<Tensor> rows;
+    all.find_rows(batch, NewKeys::Insert, rows);
+    all.look_up(0, batch, rows).backward(ones({1, 1, kDim}));
+    optim::GradientNorm norm;
+    all.add_to(norm);
+    all.clear_gradients();
+    return norm.value();
+  };
+  EXPECT_EQ(norm_of({1, 2, 3}), 0);
+  EXPECT_DOUBLE_EQ(norm_of({1, 4, 5}), std::sqrt(3.0));
 }
 
 TEST(HashedTable, OtherDevicesAreRefused) {

@@ -100,6 +100,18 @@ TEST(LookupGraph, Mistakes) {
   refuses(replaced(kAll, "\"EmbeddingLookup\"", "\"EmbeddingLokup\""), "did you mean 'EmbeddingLookup'?");
 }
 
+TEST(LookupGraph, InputsOfATableCountOnceAndInTheirOrder) {
+  const std::string layers = kData + R"(
+    {"type": "EmbeddingLookup", "bottom": "y", "top": "p", "table": "t",
+     "sparse_embedding_hparam": {"embedding_vec_size": 3, "init": "SlotSize", "slot_size_array": [11, 22]}},
+    {"type": "EmbeddingLookup", "bottom": "x", "top": "p3", "table": "t"}, {"type": "Reshape", "bottom": "p3", "top": "p4"},
+    {"type": "EmbeddingLookup", "bottom": "y", "top": "q", "table": "t", "combiner": "concat"},)" +
+                             kRest;
+  Model model(config_of(replaced(layers, R"("bottom": ["p2", "q2"])", R"("bottom": ["p2", "q2", "p4"])")),
+              schema_of(10, 20));
+  EXPECT_EQ(table_of(model).rows(), 33);
+}
+
 TEST(LookupGraph, AWorkspaceHasTheRowsThatFit) {
   const std::string layers = replaced(kAll, R"("max_vocabulary_size_global": 40)",
                                       R"("table_type": "static", "workspace_size_per_gpu_in_mb": 1)");
