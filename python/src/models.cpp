@@ -309,7 +309,7 @@ void register_models(nb::module_& m) {
       .def("table_rows",
            [](ModelObject& self, const std::string& name) {
              const SingleUser::Use use(self.user());
-             const recsys::EmbeddingTable& table = table_of(self.model(), name);
+             recsys::EmbeddingTable& table = table_of(self.model(), name);
              Tensor keys, vectors;
              released([&] {
                const recsys::KeyRows found = recsys::rows_of_keys(table);

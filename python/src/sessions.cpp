@@ -194,16 +194,10 @@ nb::object optimizer_states(SessionObject& self) {
   return nb::make_tuple(dense, tables);
 }
 
-recsys::EmbeddingTable& table_of(SessionObject& self, std::string_view name) {
-  for (const auto& table : self.session().model().embeddings().tables())
-    if (table->name() == name) return *table;
-  throw_error<ConfigError>({"session: there is no embedding table '", printable(name), "'"});
-}
-
 /** The key of each row of a table that grows; row 0 has none. */
 nb::object keys_of_rows(SessionObject& self, const std::string& name) {
   const SingleUser::Use use(self.user());
-  const recsys::EmbeddingTable& table = table_of(self, name);
+  const recsys::EmbeddingTable& table = table_of(self.session().model(), name);
   TERCEL_CHECK(!table.key_state_names().empty(), ConfigError, "session: embedding table '", printable(name),
                "': a row is that of its key");
   return own(wrap(table.key_state().front()));
@@ -214,7 +208,7 @@ nb::object rows_of_keys(SessionObject& self, const std::string& name, nb::handle
   const Tensor of = to_tensor(keys, "keys");
   const SingleUser::Use use(self.user());
   self.expect_writes();
-  return own(wrap(table_of(self, name).find_rows(of, recsys::NewKeys::Insert)));
+  return own(wrap(table_of(self.session().model(), name).find_rows(of, recsys::NewKeys::Admit)));
 }
 
 std::vector<std::string> to_names(const nb::list& names) {
@@ -452,8 +446,8 @@ void register_session(nb::module_& m) {
              const Tensor& of_vectors = to_tensor(vectors, "vectors");
              self.expect_writes();
              self.train([&](Session& session) {
-               TERCEL_CHECK(session.is_whole(), RuntimeError,
-                            "load_table: within a step; call update() or discard() first");
+               TERCEL_CHECK(!session.has_gradients(), RuntimeError,
+                            "load_table: within a step: call update() or discard() first");
                recsys::set_vectors(table_of(session.model(), name), of_keys, of_vectors);
              });
            })

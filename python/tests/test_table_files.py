@@ -42,6 +42,10 @@ def test_tables_out_and_in(dataset, tmp_path, suffix):
     assert other.load_table(name, (np.array([3], dtype=np.int32), np.zeros((1, vectors.shape[1])))) == 1
     assert other.table_rows(name)[1][3].abs().sum() == 0
     other.step()
+    other.forward_backward(next(iter(other.batches(dataset))))
+    with pytest.raises(RuntimeError, match="load_table: within a step"):
+        other.load_table(name, path)
+    other.discard()
 
 
 def test_tables_of_other_programs(dataset, tmp_path):

@@ -2,54 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/index_put.h"
-#include "tercel/recsys/embedding/hashed_table.h"
-#include "tercel/recsys/embedding/static_table.h"
+#include "tercel/ops/sort/sort.h"
 #include "tercel/util/error.h"
 
 namespace tercel::recsys {
 
 namespace {
 
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  Tensor t = empty({static_cast<int64_t>(values.size())}, kInt64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
-}
-
 Span<int64_t> elements(const Tensor& t) { return {t.data<int64_t>(), static_cast<size_t>(t.numel())}; }
-
-KeyRows rows_of(const StaticTable& table) {
-  std::vector<int64_t> keys(static_cast<size_t>(table.rows())), rows(keys.size());
-  std::iota(keys.begin(), keys.end(), table.first_key());
-  std::iota(rows.begin(), rows.end(), int64_t{0});
-  return {tensor_of(keys), tensor_of(rows)};
-}
-
-KeyRows rows_of(const HashedTable& table) {
-  const std::vector<Tensor> state = table.key_state();
-  const Span<int64_t> key_of_row = elements(state[0]), free = elements(state[1]);
-  std::vector<bool> has_key(key_of_row.size(), true);
-  has_key[0] = false;  // row 0 is that of keys without one
-  for (const int64_t row : free) has_key[static_cast<size_t>(row)] = false;
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (size_t row = 0; row < key_of_row.size(); ++row)
-    if (has_key[row]) pairs.emplace_back(key_of_row[row], static_cast<int64_t>(row));
-  std::sort(pairs.begin(), pairs.end());
-  std::vector<int64_t> keys, rows;
-  for (const auto& [key, row] : pairs) {
-    keys.push_back(key);
-    rows.push_back(row);
-  }
-  return {tensor_of(keys), tensor_of(rows)};
-}
 
 void check_unique(const std::string& name, const Tensor& keys) {
   const Span<int64_t> all = elements(keys);
@@ -70,11 +35,9 @@ void check_finite(const std::string& name, const Tensor& keys, const Tensor& vec
 
 }  // namespace
 
-KeyRows rows_of_keys(const EmbeddingTable& table) {
-  if (const auto* const hashed = dynamic_cast<const HashedTable*>(&table)) return rows_of(*hashed);
-  const auto* const fixed = dynamic_cast<const StaticTable*>(&table);
-  TERCEL_CHECK(fixed, RuntimeError, "embedding table '", table.name(), "': its keys are not known");
-  return rows_of(*fixed);
+KeyRows rows_of_keys(EmbeddingTable& table) {
+  const Tensor keys = sort(table.keys()).values;
+  return {keys, to(table.find_rows(keys, NewKeys::Refuse), kInt64)};
 }
 
 void set_vectors(EmbeddingTable& table, const Tensor& keys, const Tensor& vectors) {
@@ -96,18 +59,8 @@ void set_vectors(EmbeddingTable& table, const Tensor& keys, const Tensor& vector
   else
     check_finite<float>(name, all, values);
 
-  Tensor rows = table.find_rows(all, NewKeys::Refuse);
-  if (const auto* const hashed = dynamic_cast<const HashedTable*>(&table)) {
-    const auto misses = [&] { return std::count(elements(rows).begin(), elements(rows).end(), int64_t{0}); };
-    if (const int64_t missing = misses(); missing > 0) {
-      TERCEL_CHECK(table.weight().requires_grad(), RuntimeError, "embedding table '", name,
-                   "': it is frozen, and has no rows for ", missing, " of the keys");
-      for (int64_t i = 0; i < hashed->options().admission && misses() > 0; ++i)
-        rows = table.find_rows(all, NewKeys::Insert);
-    }
-  } else {
-    table.refuse_keys(all);
-  }
+  table.refuse_keys(all);
+  const Tensor rows = table.find_rows(all, NewKeys::Admit);
   index_copy_(table.weight().detach(), 0, to(rows, kInt64), to(values, table.weight().dtype()));
 }
 

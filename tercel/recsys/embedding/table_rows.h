@@ -13,15 +13,15 @@ struct KeyRows {
   Tensor rows;  ///< [n] int64, in the table's weight
 };
 
-/** The keys that have a row. RuntimeError for a table of a kind that does not tell. */
-TERCEL_API KeyRows rows_of_keys(const EmbeddingTable& table);
+/** The keys that have a row. */
+TERCEL_API KeyRows rows_of_keys(EmbeddingTable& table);
 
 /**
  * Gives keys [n], int64 or int32, the vectors [n, dim], float32 or float64; the states of their optimizer stay as they
- * are. A table that grows first makes rows for keys without one, however often they are admitted only. ValueError for
- * other tensors, a key that occurs twice, or a number that is not finite; IndexError for a key that a table of a range
- * does not have; RuntimeError for more keys than the capacity, and for new keys of a table that is frozen. The table is
- * not changed then, but keys that occurred once more may count for their admission.
+ * are. A table that grows first makes rows for keys without one, also if it is frozen and whatever its admission.
+ * ValueError for other tensors, a key that occurs twice, or a number that is not finite; IndexError for a key that a
+ * table of a range does not have; RuntimeError for more keys than the capacity, and for a table that is mapped from a
+ * file. The table is not changed then.
  */
 TERCEL_API void set_vectors(EmbeddingTable& table, const Tensor& keys, const Tensor& vectors);
 
