@@ -185,7 +185,7 @@ nb::object optimizer_states(SessionObject& self) {
   }
   recsys::EmbeddingCollection& embeddings = session.model().embeddings();
   for (size_t t = 0; t < embeddings.tables().size(); ++t) {
-    const Span<const char*> of_table = optim::Optimizer::state_names(embeddings.optimizer(t).type);
+    const Span<const char*> of_table = optim::Optimizer::state_names(embeddings.optimizer(t));
     const std::vector<Tensor>& values = embeddings.tables()[t]->store().states();
     nb::dict states;
     for (size_t i = 0; i < values.size(); ++i) states[of_table[i]] = own(wrap(values[i]));
@@ -203,7 +203,7 @@ nb::object keys_of_rows(SessionObject& self, const std::string& name) {
   return own(wrap(table.key_state().front()));
 }
 
-/** Rows of keys, which get some if they have none and the table grows. */
+/** Rows of keys, which get some if they have none and the table grows, also if it is frozen. */
 nb::object rows_of_keys(SessionObject& self, const std::string& name, nb::handle keys) {
   const Tensor of = to_tensor(keys, "keys");
   const SingleUser::Use use(self.user());

@@ -40,10 +40,19 @@ def test_tables_are_folders_of_keys_vectors_and_slots(tmp_path):
     assert np.fromfile(folder / "key", "<i8").tolist() == list(range(55))
     vectors = np.fromfile(folder / "emb_vector", "<f4").reshape(55, 4)
     assert np.array_equal(vectors, model.session.tables()["emb"].numpy())
+    assert np.fromfile(folder / "slot_id", "<u8").tolist() == [0] * 5 + [1] * 20 + [2] * 30, "of slot_size_array"
     kind = hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash
     distributed = trained(tmp_path, embedding={"embedding_type": kind})
     distributed.save_params_to_files(str(tmp_path / "d"))
     assert not (tmp_path / "d0_sparse_0.model/slot_id").exists()
+
+
+def test_the_states_of_lazy_global_have_names(tmp_path):
+    generate(tmp_path)
+    update = hugectr.CreateOptimizer(hugectr.Optimizer_t.Adam, hugectr.Update_t.LazyGlobal)
+    model = model_of(tmp_path, optimizer=update)
+    model.compile()
+    assert list(model.session.optimizer_states().tables["emb"]) == ["m", "v", "last"]
 
 
 def test_slots_of_keys(tmp_path):

@@ -374,14 +374,19 @@ class Model:
                  (f" and {prefix}0_sparse_{iter}.model" + ("..." if len(sparse) > 1 else "") if sparse else ""))
 
     def _slots(self, layer: Layer) -> Optional[List[Tuple[int, int]]]:
-        """(first key, end) of the slots of a LocalizedSlot embedding."""
+        """(first key, end) of the slots of a LocalizedSlot embedding; none in the list if the data do not say."""
         if layer["type"] != Embedding_t.LocalizedSlotSparseEmbeddingHash.value:
             return None
         start = 0
         for part in self._engine[0]["sparse"]:
             if part["top"] == layer["bottom"]:
                 slots = self._schema.slots[start:start + part["slot_num"]]
-                return [(slot.first_key, slot.first_key + slot.size) for slot in slots]
+                if all(slot.size for slot in slots):
+                    return [(slot.first_key, slot.first_key + slot.size) for slot in slots]
+                # Keys of such files continue from slot to slot.
+                sizes = layer["sparse_embedding_hparam"].get("slot_size_array", ())
+                ends = np.cumsum(sizes).tolist() if len(sizes) == len(slots) else []
+                return [(end - size, end) for end, size in zip(ends, sizes)]
             start += part["slot_num"]
         return None
 
