@@ -37,9 +37,8 @@ std::vector<Topic> layers() {
                                     help_of<recsys::DenseOptions>() + "sparse, a list:\n" +
                                     help_of<recsys::SparseOptions>()}};
   const std::string table = "sparse_embedding_hparam:\n" + help_of<recsys::EmbeddingParameters>();
-  for (const char* type : {"DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash",
-                           "LocalizedSlotSparseEmbeddingOneHot", "HybridSparseEmbedding", "SparseEmbedding"})
-    topics.push_back({type, str_cat({"layer ", type}), table});
+  for (const std::string_view type : recsys::kEmbeddingTypes)
+    topics.push_back({std::string(type), str_cat({"layer ", type}), table});
   topics.push_back({"EmbeddingLookup", "layer EmbeddingLookup", help_of<recsys::LookupOptions>() + table});
   for (const recsys::LayerEntry& layer : recsys::layer_entries())
     layer.show_options([&](OptionTable options, const void* defaults) {
@@ -93,9 +92,8 @@ int run_config(CommandLine& line) {
   line.optional_argument("TOPIC", "solver, optimizer, data, layers, or a type of layers as InnerProduct; default: all",
                          topic);
   line.example("tercel config solver");
-  const bool shows_all = line.asks_for_help();  // "tercel help config"
   if (!line.parse()) {
-    if (shows_all) print_text({}, "\n" + overview());
+    print_text({}, "\n" + overview());  // "tercel help config"
     return 0;
   }
   print_text({}, topic.empty() ? overview() : text_of_topic(topic));

@@ -306,6 +306,13 @@ void register_models(nb::module_& m) {
                all.emplace_back(table->name(), table->weight().detach());
              return named(all);
            })
+      .def("key_rows",
+           [](ModelObject& self, const std::string& name) {
+             const SingleUser::Use use(self.user());
+             recsys::EmbeddingTable& table = table_of(self.model(), name);
+             const recsys::KeyRows found = released([&] { return recsys::rows_of_keys(table); });
+             return nb::make_tuple(own(wrap(found.keys)), own(wrap(found.rows)));
+           })
       .def("table_rows",
            [](ModelObject& self, const std::string& name) {
              const SingleUser::Use use(self.user());

@@ -194,23 +194,6 @@ nb::object optimizer_states(SessionObject& self) {
   return nb::make_tuple(dense, tables);
 }
 
-/** The key of each row of a table that grows; row 0 has none. */
-nb::object keys_of_rows(SessionObject& self, const std::string& name) {
-  const SingleUser::Use use(self.user());
-  const recsys::EmbeddingTable& table = table_of(self.session().model(), name);
-  TERCEL_CHECK(!table.key_state_names().empty(), ConfigError, "session: embedding table '", printable(name),
-               "': a row is that of its key");
-  return own(wrap(table.key_state().front()));
-}
-
-/** Rows of keys, which get some if they have none and the table grows, also if it is frozen. */
-nb::object rows_of_keys(SessionObject& self, const std::string& name, nb::handle keys) {
-  const Tensor of = to_tensor(keys, "keys");
-  const SingleUser::Use use(self.user());
-  self.expect_writes();
-  return own(wrap(table_of(self.session().model(), name).find_rows(of, recsys::NewKeys::Admit)));
-}
-
 std::vector<std::string> to_names(const nb::list& names) {
   std::vector<std::string> out;
   for_each_item(names.ptr(), [&](PyObject* name, Py_ssize_t) { out.emplace_back(to_text(name)); });
@@ -408,8 +391,6 @@ void register_session(nb::module_& m) {
       .def("discard", [](SessionObject& self) { self.train([](Session& session) { session.discard(); }); })
       .def("gradients", gradients)
       .def("optimizer_states", optimizer_states)
-      .def("keys_of_rows", keys_of_rows, nb::arg("table"))
-      .def("rows_of_keys", rows_of_keys, nb::arg("table"), nb::arg("keys"))
       .def("evaluate", evaluate, nb::arg("part"), nb::arg("progress").none())
       .def("save", save, nb::arg("folder"), nb::arg("keep_last"))
       .def("load", load, nb::arg("path"), nb::arg("new_data"))

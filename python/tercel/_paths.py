@@ -3,7 +3,7 @@
 import contextlib
 import io
 import os
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from tercel import _C
 
@@ -47,6 +47,21 @@ def writing(file: Any) -> Iterator[Any]:
         yield path
         with open(path, "rb") as copy:
             shutil.copyfileobj(copy, file, io.DEFAULT_BUFFER_SIZE << 4)
+
+
+def replace_file(path: str, write: "Callable[[Any], Any]") -> None:
+    """write(file) into a file that then takes the place of `path`: none is half written, nor has the end of an older one."""
+    temporary = f"{path}.tmp-{os.getpid()}"
+    try:
+        with open(temporary, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _name_of(file: Any) -> str:

@@ -13,37 +13,33 @@ from tercel.hugectr.solver import CreateOptimizer, bytes_of_row
 __all__ = ["EmbeddingCollectionConfig", "EmbeddingTableConfig", "HybridEmbeddingParam", "InitParams", "SparseEmbedding"]
 
 
-@dataclass
 class HybridEmbeddingParam:
     """
     How GPUs share the rows of a HybridSparseEmbedding; it has no effect here. Older versions have two further
     arguments, use_train_precompute_indices and use_eval_precompute_indices, before communication_type.
     """
 
-    max_num_frequent_categories: int = 1
-    max_num_infrequent_samples: int = -1
-    p_dup_max: float = 0.01
-    max_all_reduce_bandwidth: float = 1.3e11
-    max_all_to_all_bandwidth: float = 1.9e11
-    efficiency_bandwidth_ratio: float = 1.0
-    communication_type: CommunicationType = CommunicationType.IB_NVLink
-    hybrid_embedding_type: HybridEmbeddingType = HybridEmbeddingType.Distributed
+    def __init__(self, max_num_frequent_categories: int = 1, max_num_infrequent_samples: int = -1,
+                 p_dup_max: float = 0.01, max_all_reduce_bandwidth: float = 1.3e11,
+                 max_all_to_all_bandwidth: float = 1.9e11, efficiency_bandwidth_ratio: float = 1.0, *types: Any,
+                 communication_type: CommunicationType = CommunicationType.IB_NVLink,
+                 hybrid_embedding_type: HybridEmbeddingType = HybridEmbeddingType.Distributed,
+                 use_train_precompute_indices: bool = False, use_eval_precompute_indices: bool = False) -> None:
+        self.max_num_frequent_categories = max_num_frequent_categories
+        self.max_num_infrequent_samples = max_num_infrequent_samples
+        self.p_dup_max = p_dup_max
+        self.max_all_reduce_bandwidth = max_all_reduce_bandwidth
+        self.max_all_to_all_bandwidth = max_all_to_all_bandwidth
+        self.efficiency_bandwidth_ratio = efficiency_bandwidth_ratio
+        if len(types) > 2:
+            types = types[2:]
+        if len(types) > 2:
+            raise TypeError(f"HybridEmbeddingParam: expected at most 10 arguments, found {6 + 2 + len(types)}")
+        given = (*types, *(communication_type, hybrid_embedding_type)[len(types):])
+        self.communication_type = check_choice(given[0], CommunicationType, "HybridEmbeddingParam: communication_type")
+        self.hybrid_embedding_type = check_choice(given[1], HybridEmbeddingType,
+                                                  "HybridEmbeddingParam: hybrid_embedding_type")
 
-
-# The two arguments of old versions are left out where they stand.
-_hybrid_init = HybridEmbeddingParam.__init__
-
-
-def _hybrid_init_of_versions(self: HybridEmbeddingParam, *args: Any, **kwargs: Any) -> None:
-    if len(args) == 10:
-        args = (*args[:6], *args[8:])
-    for name in ("use_train_precompute_indices", "use_eval_precompute_indices"):
-        kwargs.pop(name, None)
-    _hybrid_init(self, *args, **kwargs)
-
-
-_hybrid_init_of_versions.__wrapped__ = _hybrid_init  # type: ignore[attr-defined]
-HybridEmbeddingParam.__init__ = _hybrid_init_of_versions  # type: ignore[method-assign]
 
 _COMBINERS_OF_3_0 = {0: "sum", 1: "mean"}
 

@@ -15,6 +15,7 @@ import numpy as np
 import tercel as tc
 import tercel.recsys as tr
 from tercel import _C
+from tercel._paths import replace_file
 from tercel.hugectr.tables import Table
 
 __all__ = ["dump_collection", "load_collection", "load_dense", "load_dense_states", "load_table", "load_table_states",
@@ -41,13 +42,6 @@ def _set(tensor: Any, values: Any) -> None:
     tensor.copy_(tc.from_numpy(np.ascontiguousarray(values)).reshape(tensor.shape))
 
 
-def _replace(path: str, write: Any) -> None:
-    """Writes a file under another name and renames it: none is half written, nor has the end of an older one."""
-    with open(f"{path}.tmp", "wb") as file:
-        write(file)
-    os.replace(f"{path}.tmp", path)
-
-
 def _normal_layers(layers: Sequence[Dict[str, Any]]) -> List[str]:
     return [layer["top"] for layer in layers if layer["type"] == "BatchNorm"]
 
@@ -58,13 +52,13 @@ def save_dense(path: str, session: tr.Session, layers: Sequence[Dict[str, Any]])
         for tensor in session.parameters().values():
             file.write(tensor.numpy().astype("<f4").tobytes())
 
-    _replace(path, write)
+    replace_file(path, write)
     names, buffers = _normal_layers(layers), session.buffers()
     if names:
         rows = [{"type": "BatchNorm", "mean": buffers[f"{name}.running_mean"].numpy().tolist(),
                  "var": buffers[f"{name}.running_var"].numpy().tolist()} for name in names]
         text = json.dumps({"layers": rows}, indent=2).encode()
-        _replace(f"{path}.ntp.json", lambda file: file.write(text))
+        replace_file(f"{path}.ntp.json", lambda file: file.write(text))
 
 
 def load_dense(path: str, session: tr.Session, layers: Sequence[Dict[str, Any]]) -> None:
@@ -101,12 +95,10 @@ def _statistics(path: str, session: tr.Session, names: List[str]) -> List[Any]:
         raise _C.DataError(f"{path}: expected running statistics of BatchNorm layers: {error!r}") from None
 
 
-def _keys_and_rows(session: tr.Session, table: Table) -> Tuple[Any, slice]:
-    """The keys of a table, and where their rows are in its tensors, in the same order."""
-    if not table.grows:
-        return np.arange(table.first_key, table.first_key + table.rows, dtype="<i8"), slice(None)
-    # Row 0 is that of keys that have none.
-    return session._of.keys_of_rows(table.name).numpy()[1:].astype("<i8"), slice(1, None)
+def _key_rows(session: tr.Session, table: Table) -> Tuple[Any, Any]:
+    """The keys of a table that have rows, ascending, and their rows in its tensors."""
+    keys, rows = session._of.key_rows(table.name)
+    return keys.numpy(), rows.numpy()
 
 
 def save_table(folder: str, session: tr.Session, table: Table, slots: Optional[Sequence[Any]] = None) -> None:
@@ -115,14 +107,14 @@ def save_table(folder: str, session: tr.Session, table: Table, slots: Optional[S
     LocalizedSlot embeddings need. Where the data do not say which keys a slot has, it is 0.
     """
     os.makedirs(folder, exist_ok=True)
-    keys, rows = _keys_and_rows(session, table)
+    keys, rows = _key_rows(session, table)
     vectors = session.tables()[table.name].numpy()[rows]
-    _replace(os.path.join(folder, "key"), lambda file: file.write(keys.tobytes()))
-    _replace(os.path.join(folder, "emb_vector"), lambda file: file.write(vectors.astype("<f4").tobytes()))
+    replace_file(os.path.join(folder, "key"), lambda file: file.write(keys.astype("<i8").tobytes()))
+    replace_file(os.path.join(folder, "emb_vector"), lambda file: file.write(vectors.astype("<f4").tobytes()))
     if slots is not None:
         starts = np.array([first for first, _ in slots if not table.grows], dtype="<i8")
         ids = np.maximum(0, np.searchsorted(starts, keys, side="right") - 1).astype("<u8")
-        _replace(os.path.join(folder, "slot_id"), lambda file: file.write(ids.tobytes()))
+        replace_file(os.path.join(folder, "slot_id"), lambda file: file.write(ids.tobytes()))
 
 
 def load_table(folder: str, session: tr.Session, table: Table) -> None:
@@ -152,11 +144,7 @@ def _set_rows(path: str, session: tr.Session, table: Table, keys: Any, vectors: 
         raise _C.DataError(f"{path}: expected every key once")
     if not np.isfinite(vectors).all():
         raise _C.DataError(f"{path}: expected finite vectors")
-    rows = keys - table.first_key
-    if table.grows:
-        rows = session._of.rows_of_keys(table.name, tc.from_numpy(np.ascontiguousarray(keys, dtype=np.int64))).numpy()
-    # The tensor shares the memory of the model.
-    session.tables()[table.name].numpy()[rows] = vectors
+    session.load_table(table.name, (keys.astype(np.int64), vectors))
 
 
 def save_dense_states(path: str, session: tr.Session) -> None:
@@ -171,7 +159,7 @@ def save_dense_states(path: str, session: tr.Session) -> None:
             if i + 1 < len(names):
                 file.write(bytes(-len(values) % _ALIGNMENT))
 
-    _replace(path, write)
+    replace_file(path, write)
 
 
 def load_dense_states(path: str, session: tr.Session) -> None:
@@ -191,26 +179,23 @@ def load_dense_states(path: str, session: tr.Session) -> None:
 
 def save_table_states(path: str, session: tr.Session, table: Table) -> None:
     """The optimizer's states of a table, in the order of the keys of its folder."""
-    states = _states(session, table)
-    _replace(path, lambda file: file.write(b"".join(of.astype("<f4").tobytes() for of in states.values())))
-
-
-def _states(session: tr.Session, table: Table) -> Dict[str, Any]:
-    """The states of the rows that have keys, by name, as arrays that share the memory of the model."""
-    _, rows = _keys_and_rows(session, table)
-    return {name: of.numpy()[rows] for name, of in session.optimizer_states().tables[table.name].items()}
+    _, rows = _key_rows(session, table)
+    states = session.optimizer_states().tables[table.name].values()
+    replace_file(path, lambda file: file.write(b"".join(of.numpy()[rows].astype("<f4").tobytes() for of in states)))
 
 
 def load_table_states(path: str, session: tr.Session, table: Table) -> None:
     """Sets them, if they are those of a table with the same keys."""
-    states = _states(session, table)
-    count = sum(of.size for of in states.values())
-    rows = len(_keys_and_rows(session, table)[0])
-    values = _read(path, "<f4", count, f"the states {list(states)} of {rows:,} rows of {table.name!r}")
+    _, rows = _key_rows(session, table)
+    states = {name: of.numpy() for name, of in session.optimizer_states().tables[table.name].items()}
+    shapes = [(len(rows), *of.shape[1:]) for of in states.values()]
+    count = sum(int(np.prod(shape)) for shape in shapes)
+    values = _read(path, "<f4", count, f"the states {list(states)} of {len(rows):,} rows of {table.name!r}")
     start = 0
-    for of in states.values():
-        of[...] = values[start:start + of.size].reshape(of.shape)
-        start += of.size
+    for of, shape in zip(states.values(), shapes):
+        end = start + int(np.prod(shape))
+        of[rows] = values[start:end].reshape(shape)  # the memory of the model
+        start = end
 
 
 def dump_collection(folder: str, session: tr.Session, tables: Sequence[Table], ids: Mapping[str, int],
@@ -220,10 +205,10 @@ def dump_collection(folder: str, session: tr.Session, tables: Sequence[Table], i
     key_type = "<i8" if wide_keys else "<u4"
     meta = np.array([len(tables), int(wide_keys), 0, 0, max(table.width for table in tables)], dtype="<i4").tobytes()
     meta += np.array([ids[table.name] for table in tables], dtype="<i4").tobytes()
-    contents = [_keys_and_rows(session, table) for table in tables]
+    contents = [_key_rows(session, table) for table in tables]
     meta += np.array([len(keys) for keys, _ in contents], dtype="<u8").tobytes()
     meta += np.array([table.width for table in tables], dtype="<i4").tobytes()
-    _replace(os.path.join(folder, "meta_data"), lambda file: file.write(meta))
+    replace_file(os.path.join(folder, "meta_data"), lambda file: file.write(meta))
     for table, (keys, rows) in zip(tables, contents):
         number = ids[table.name]
         vectors = session.tables()[table.name].numpy()[rows].astype("<f4")
@@ -231,7 +216,7 @@ def dump_collection(folder: str, session: tr.Session, tables: Sequence[Table], i
             header = np.zeros(_HEADER, dtype="<i4")
             header[:2] = kind, number
             content = header.tobytes() + values.tobytes()
-            _replace(os.path.join(folder, f"{name}{number}"), lambda file, content=content: file.write(content))
+            replace_file(os.path.join(folder, f"{name}{number}"), lambda file, content=content: file.write(content))
 
 
 def load_collection(folder: str, session: tr.Session, tables: Sequence[Table], ids: Mapping[str, int]) -> None:

@@ -1,12 +1,12 @@
 """Files of embedding vectors: Parquet with the columns `key` and `vector`, and .npz with the arrays of these names."""
 
 import os
-import tempfile
 from typing import Any, Tuple
 
 import tercel
 from tercel import _C
 from tercel._C import Tensor
+from tercel._paths import replace_file
 from tercel.io import load_npz, save_npz
 
 __all__ = ["read_vectors", "write_vectors"]
@@ -39,24 +39,7 @@ def write_vectors(path: str, keys: Tensor, vectors: Tensor, what: str) -> None:
     flat = pa.array(vectors.reshape(-1).numpy())
     table = pa.table({"key": pa.array(keys.numpy()),
                       "vector": pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-            parquet.write_table(table, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    replace_file(path, lambda file: parquet.write_table(table, file))
 
 
 def read_vectors(path: str, what: str) -> Tuple[Tensor, Tensor]:

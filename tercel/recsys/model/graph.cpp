@@ -18,10 +18,6 @@ namespace tercel::recsys {
 
 namespace {
 
-constexpr std::string_view kEmbeddingTypes[] = {
-    "DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingOneHot",
-    "HybridSparseEmbedding", "SparseEmbedding"};
-
 // Far larger than any trainable size; products of these do not overflow.
 constexpr int64_t kMaxRow = int64_t{1} << 31, kMaxTableRows = int64_t{1} << 44;
 

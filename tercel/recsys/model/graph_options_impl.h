@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "tercel/util/options.h"
 
 namespace tercel::recsys {
+
+/** Layers with a table of their own; the first two are HugeCTR's usual ones. */
+inline constexpr std::string_view kEmbeddingTypes[] = {
+    "DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingOneHot",
+    "HybridSparseEmbedding", "SparseEmbedding"};
 
 struct LabelOptions {
   std::vector<std::string> top;
