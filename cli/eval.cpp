@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -12,6 +13,7 @@
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/report/slice_titles.h"
+#include "tercel/recsys/row_keys.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -118,6 +120,10 @@ int run_eval(CommandLine& line) {
   if (const std::string difference = recsys::check_dataset_fits(model.data, dataset); !difference.empty())
     print_warning(common, str_cat({dataset.folder, ": ", difference}));
   const data::DataPart& part = dataset.part(flags.part);
+  for (const auto& [flag, name] :
+       {std::pair("eval: --group-by", &flags.group_by), {"eval: --slice-by", &flags.slice_by}})
+    if (!name->empty())
+      static_cast<void>(recsys::RowKeys(model.model.schema(), model.model.sparse_inputs(), *name, flag));
   static_cast<recsys::MetricOptions&>(model.config.solver) = options_of(flags, model.config.solver);
   const recsys::MetricOptions& options = model.config.solver;
   data::ReaderOptions reading = recsys::evaluation_reading(model.model, model.config);

@@ -36,7 +36,10 @@ int run_report(CommandLine& line) {
   if (!line.parse()) return 0;
   TERCEL_CHECK(!flags.out.empty(), ConfigError, "report: --out: expected the name of a file, found none");
   std::vector<recsys::RunContent> runs;
-  for (const std::string& folder : folders) runs.push_back(recsys::read_run(folder));
+  for (const std::string& folder : folders) {
+    runs.push_back(recsys::read_run(folder));
+    for (const std::string& text : runs.back().warnings) print_warning(common, text);
+  }
   write_file_atomically(flags.out, recsys::report_html(runs));
   print_text(common, str_cat({"wrote ", printable(flags.out), "\n"}));
   if (common.json) print_line(dump_json_line({{"out", flags.out}, {"runs", runs.size()}}));

@@ -22,8 +22,6 @@ CommandFunction run_tune;
 namespace {
 
 constexpr int64_t kShownTrials = 10;
-// What matters most for every model.
-constexpr std::string_view kDefaultSearch[] = {"solver.lr=log:0.001:0.1", "solver.batchsize=logint:64:1024"};
 
 struct TuneFlags {
   std::string model;
@@ -105,8 +103,7 @@ int run_tune(CommandLine& line) {
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   std::vector<recsys::SearchRange> ranges;
   for (const std::string& search : searches) ranges.push_back(recsys::parse_search(search));
-  if (searches.empty())
-    for (const std::string_view search : kDefaultSearch) ranges.push_back(recsys::parse_search(search));
+  if (searches.empty()) ranges = recsys::default_search();
   use_threads(flags.threads, common);
   set_warning_handler([common](const std::string& text) { print_warning(common, text); });
   const data::Dataset dataset = data::load_dataset(data_path);
@@ -115,7 +112,7 @@ int run_tune(CommandLine& line) {
   const recsys::TuneResult result = recsys::tune(config, dataset, ranges, options, flags.out, flags.resume, reporter,
                                                  [] { return stop_signal() == 0; });
   reporter.end();
-  const std::string best_config = join_path(flags.out, "best.json");
+  const std::string best_config = join_path(flags.out, recsys::kBestTrialFile);
   if (result.stopped) {
     print_text(common, str_cat({"stopped; continue with --resume auto --out ", printable(flags.out), "\n"}));
   } else {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,22 +68,41 @@ recsys::EmbeddingTable& table_of(Model& model, const std::string& name) {
 
 namespace {
 
-/** Gathers the probabilities of `rows` rows, which may turn out to be fewer or more. */
-class Probabilities {
+template <class T>
+Tensor tensor_with(const std::vector<T>& values, IntSpan sizes, ScalarType dtype) {
+  const Tensor out = empty(sizes, dtype);
+  if (!values.empty()) std::memcpy(out.data_ptr(), values.data(), values.size() * sizeof(T));
+  return out;
+}
+
+/** Gathers the predictions of `rows` rows, which may turn out to be fewer or more. */
+class GatheredPredictions {
  public:
-  Probabilities(const Model& model, int64_t rows, nb::handle progress)
+  GatheredPredictions(const Model& model, int64_t rows, nb::handle progress)
       : columns_(static_cast<size_t>(model.graph().prediction_columns())), expected_(rows), watch_(progress) {
     values_.reserve(static_cast<size_t>(rows) * columns_);
   }
 
-  void operator()(Span<float> more) {
-    values_.insert(values_.end(), more.begin(), more.end());
+  void operator()(const recsys::Predictions& more) {
+    const auto append = [](const auto& from, auto& to) { to.insert(to.end(), from.begin(), from.end()); };
+    append(more.probabilities, values_);
+    append(more.ids.integers, integers_);
+    append(more.ids.floats, floats_);
+    append(more.ids.texts, texts_);
     watch_(rows(), expected_);
   }
-  Tensor tensor() const {
-    const Tensor out = empty({rows(), static_cast<int64_t>(columns_)}, kFloat32);
-    if (!values_.empty()) std::memcpy(out.data_ptr(), values_.data(), values_.size() * sizeof(float));
-    return without_single_column(out);
+  /** The probabilities, or (probabilities, ids): a tensor, or a list of texts. */
+  nb::object result(std::optional<data::ValueType> ids) const {
+    const nb::object probabilities =
+        own(wrap(without_single_column(tensor_with(values_, {rows(), static_cast<int64_t>(columns_)}, kFloat32))));
+    if (!ids) return probabilities;
+    if (*ids == data::ValueType::I64)
+      return nb::make_tuple(probabilities, own(wrap(tensor_with(integers_, {rows()}, kInt64))));
+    if (*ids == data::ValueType::F32)
+      return nb::make_tuple(probabilities, own(wrap(tensor_with(floats_, {rows()}, kFloat32))));
+    nb::list texts;
+    for (const std::string& text : texts_) texts.append(to_str(text));
+    return nb::make_tuple(probabilities, texts);
   }
 
  private:
@@ -91,6 +111,9 @@ class Probabilities {
   size_t columns_;
   int64_t expected_;
   std::vector<float> values_;
+  std::vector<int64_t> integers_;  // ids
+  std::vector<float> floats_;
+  std::vector<std::string> texts_;
   Watch watch_;
 };
 
@@ -138,13 +161,15 @@ nb::dict evaluate(ModelObject& self, const data::Dataset& dataset, const std::st
 }
 
 nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, const std::string& part,
-                           nb::handle progress) {
+                           nb::handle progress, const std::string& id) {
   const data::PartName name = to_part(part);
   const SingleUser::Use use(self.user());
   check_rows(self, dataset);
-  Probabilities probabilities(self.model(), dataset.part(name).rows(), progress);
-  released([&] { recsys::predict(self.model(), self.config(), self.data(), dataset, name, probabilities); });
-  return own(wrap(probabilities.tensor()));
+  std::optional<data::ValueType> ids;
+  if (!id.empty()) ids = recsys::RowIds(dataset.schema, self.model().sparse_inputs(), id, dataset.name()).type();
+  GatheredPredictions predictions(self.model(), dataset.part(name).rows(), progress);
+  released([&] { recsys::predict(self.model(), self.config(), self.data(), dataset, name, predictions, id); });
+  return predictions.result(ids);
 }
 
 class LoadedModelObject final : public ModelObject {
@@ -159,13 +184,13 @@ class LoadedModelObject final : public ModelObject {
   SingleUser& user() override { return user_; }
   const recsys::LoadedModel& loaded() const { return of_; }
 
-  nb::object predict_text(const nb::list& paths, nb::handle progress) {
+  nb::object predict_text(const nb::list& paths, nb::handle progress, const std::string& id) {
     std::vector<data::TextSource> sources;
     for_each_item(paths.ptr(), [&](PyObject* path, Py_ssize_t) { sources.push_back({to_path(path), ""}); });
     const SingleUser::Use use(user_);
-    Probabilities probabilities(of_.model, 0, progress);
-    released([&] { recsys::predict_text(of_, std::move(sources), probabilities); });
-    return own(wrap(probabilities.tensor()));
+    GatheredPredictions predictions(of_.model, 0, progress);
+    released([&] { recsys::predict_text(of_, std::move(sources), predictions, id); });
+    return predictions.result(id.empty() ? std::nullopt : std::optional(data::ValueType::Text));
   }
 
  private:
@@ -247,6 +272,11 @@ data::Batch to_batch(nb::handle parts) {
     input.key_weights = tensor_or_none(of[5], "batch: key_weights");
     batch.sparse.push_back(std::move(input));
   }
+  for (const nb::handle part : nb::cast<nb::list>(all[++next])) {
+    const auto of = nb::cast<nb::tuple>(part);
+    const std::string name(to_text(of[0].ptr()));
+    batch.columns.push_back({name, tensor_of_batch(of[1], "batch: column " + name)});
+  }
   return batch;
 }
 
@@ -327,7 +357,8 @@ void register_models(nb::module_& m) {
            })
       .def("check_rows", check_rows)
       .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
-      .def("predict_dataset", predict_dataset, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
+      .def("predict_dataset", predict_dataset, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none(),
+           nb::arg("id"))
       .def("compute_batch",
            [](ModelObject& self, nb::handle parts, const std::string& tensor) {
              const data::Batch batch = to_batch(parts);
@@ -359,7 +390,8 @@ void register_models(nb::module_& m) {
       .def("values", &MetricsObject::values);
   nb::class_<LoadedModelObject, ModelObject>(m, "_LoadedModel")
       .def("__init__", [](LoadedModelObject* self, nb::handle path) { new (self) LoadedModelObject(to_path(path)); })
-      .def("predict_text", &LoadedModelObject::predict_text, nb::arg("paths"), nb::arg("progress").none())
+      .def("predict_text", &LoadedModelObject::predict_text, nb::arg("paths"), nb::arg("progress").none(),
+           nb::arg("id"))
       .def("step", [](const LoadedModelObject& self) { return self.loaded().step; })
       .def("last_step", [](const LoadedModelObject& self) { return self.loaded().last_step; })
       .def("checkpoint", [](const LoadedModelObject& self) { return from_path(self.loaded().checkpoint); });

@@ -14,6 +14,10 @@
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 
+namespace tercel::recsys {
+struct Progress;
+}
+
 namespace tercel::python {
 
 /** A model that one thread may use at a time: that of a session, or one loaded from a run. */
@@ -33,6 +37,8 @@ class ModelObject {
 recsys::EmbeddingTable& table_of(recsys::Model& model, const std::string& name);
 
 nb::dict from_metrics(const recsys::MetricValues& values);
+/** The fields of Python's Progress. */
+nb::dict from_progress(const recsys::Progress& now);
 
 /** Looks for signals during work without the GIL, and tells a function how far the work is, both at most 20 times a
  * second. */
@@ -72,5 +78,6 @@ struct RowArrays {
 
 void register_models(nb::module_& m);
 void register_sessions(nb::module_& m);
+void register_tuning(nb::module_& m);
 
 }  // namespace tercel::python

@@ -60,6 +60,7 @@ NB_MODULE(_C, m) {
   register_stores(m);
   register_models(m);
   register_sessions(m);
+  register_tuning(m);
   register_return_types(m);
   register_profile(m);
   set_warning_handler(warn);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "python/src/convert.h"
 #include "python/src/datasets.h"
+#include "python/src/kept_exception.h"
 #include "python/src/models.h"
 #include "python/src/out.h"
 #include "tercel/autograd/autograd.h"
@@ -200,6 +200,8 @@ std::vector<std::string> to_names(const nb::list& names) {
   return out;
 }
 
+}  // namespace
+
 nb::dict from_progress(const recsys::Progress& now) {
   static constexpr const char* kKinds[] = {"step", "evaluation", "checkpoint"};
   nb::dict out;
@@ -215,6 +217,8 @@ nb::dict from_progress(const recsys::Progress& now) {
   out["path"] = from_path(now.path);
   return out;
 }
+
+namespace {
 
 /**
  * A run. An exception of a callback or of a signal's handler, KeyboardInterrupt too, ends it as a stop does: the last
@@ -236,7 +240,7 @@ class TrainerObject {
     note_state();
     if (!raised_) return;
     released([&] { trainer().run([](const recsys::Progress&) {}); });  // removes what the start left
-    raise();
+    raised_.raise();
   }
 
   /** Whether it came to its end. */
@@ -253,17 +257,17 @@ class TrainerObject {
               const WithGil scope;
               note(now);
               const SingleUser::Loan loan(owned_->user);
-              guarded([&] { callback(from_progress(now)); });
+              raised_.guard([&] { callback(from_progress(now)); });
             },
             [this] { return may_go_on(); });
       });
     } catch (...) {
       end_run();
-      if (raised_) raise_after();
+      if (raised_) raised_.raise_after();
       throw;
     }
     end_run();
-    if (raised_) raise();
+    if (raised_) raised_.raise();
     return end != recsys::TrainEnd::Stopped;
   }
   // Other threads may ask for them during a run.
@@ -308,31 +312,9 @@ class TrainerObject {
 
  private:
   bool may_go_on() {
-    guarded([&] { watch_(); });
+    raised_.guard([&] { watch_(); });
     return !stop_ && !raised_;
   }
-  template <class F>
-  void guarded(F&& f) {
-    try {
-      f();
-    } catch (...) {
-      if (!raised_) raised_ = std::current_exception();
-    }
-  }
-  [[noreturn]] void raise() { std::rethrow_exception(std::exchange(raised_, nullptr)); }
-  /** Raises the exception that is being handled, with the callback's as its context. */
-  [[noreturn]] void raise_after() {
-    set_error_from_exception();
-    nb::python_error now;
-    try {
-      raise();
-    } catch (const nb::python_error& before) {
-      PyException_SetContext(now.value().ptr(), Py_NewRef(before.value().ptr()));
-    } catch (...) {  // not Python's
-    }
-    throw nb::python_error(std::move(now));
-  }
-
   void note(const recsys::Progress& now) {
     if (now.kind == recsys::Progress::Kind::Evaluation) metrics_ = now.metrics;
     if (now.kind == recsys::Progress::Kind::Checkpoint) checkpoint_ = now.path;
@@ -348,7 +330,7 @@ class TrainerObject {
   }
 
   Watch watch_{nb::none()};
-  std::exception_ptr raised_;
+  KeptException raised_;
   std::atomic<bool> stop_ = false;
   recsys::MetricValues metrics_;
   recsys::RunResult result_;

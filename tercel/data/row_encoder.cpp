@@ -197,6 +197,8 @@ bool EncodedText::read(int64_t max_rows, EncodedRows& out) {
     if (ragged)
       for (int64_t row = next_; row < end; ++row)
         out.first_key.push_back(out.first_key.back() + key(row + 1) - key(row));
+    if (!rows_.ids.empty())
+      for (int64_t row = next_; row < end; ++row) out.ids.emplace_back(rows_.ids[static_cast<size_t>(row)]);
     out.rows += count;
     next_ = end;
   }

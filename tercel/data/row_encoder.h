@@ -39,6 +39,7 @@ struct EncodedRows {
   std::vector<int64_t> keys;       // of all slots of all rows
   std::vector<float> key_weights;  // one for each key; none: all are 1
   std::vector<int64_t> first_key;  // [rows + 1] where the keys of each row begin; none where nnz is
+  std::vector<std::string> ids;    // [rows] of TextFormat::id_column; none without one
 };
 
 class TERCEL_API RowEncoder {

@@ -69,6 +69,7 @@ class TableParser final : public RowParser {
       }
     }
     if (time_ != kNoColumn) read_time(record, columns[time_], rows);
+    if (id_ != kNoColumn) rows.ids.push_back(kept(record, columns[id_], rows));
     ++rows.rows;
   }
 
@@ -92,7 +93,7 @@ class TableParser final : public RowParser {
   Timestamp time_of(const RecordReader& record, size_t column, std::string_view label, std::string_view text) const;
 
   size_t width_ = 0;
-  size_t label_ = kNoColumn, time_ = kNoColumn;
+  size_t label_ = kNoColumn, time_ = kNoColumn, id_ = kNoColumn;
   std::vector<size_t> dense_, fields_;
   std::vector<uint8_t> plain_;  // of each field: a column holds its one value
 };
@@ -127,6 +128,7 @@ void TableParser::bind_columns(Place place) {
                                                                                                                 : 0);
   }
   time_ = format_.time_column.empty() ? kNoColumn : place(format_.time_column);
+  id_ = format_.id_column.empty() ? kNoColumn : place(format_.id_column);
 }
 
 void TableParser::bind_header(const RecordReader& records) {
@@ -152,6 +154,7 @@ void TableParser::bind_numbers(const RecordReader& records) {
   label_ = column_numbered(records, format_.label, wanted);
   bind_columns([&](const std::string& name) {
     const size_t column = column_numbered(records, name, wanted);
+    if (without_label && column == label_) records.fail("column " + name + ", the label's", "text without labels");
     return without_label && column > label_ ? column - 1 : column;
   });
   if (without_label) label_ = kNoColumn;

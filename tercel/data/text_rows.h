@@ -25,8 +25,9 @@ struct TextRows {
   std::vector<std::string_view> label_texts;  // none where the format has no texts or comparisons for labels
   std::vector<std::vector<double>> dense;     // of each column; NaN: missing
   std::vector<TextValues> fields;
-  std::vector<double> times;      // none where the format has no time column
-  int64_t cut = 0;                // values beyond the longest list allowed, which are left out
+  std::vector<double> times;          // none where the format has no time column
+  std::vector<std::string_view> ids;  // as they stand in the text; none where the format has no id column
+  int64_t cut = 0;                    // values beyond the longest list allowed, which are left out
   std::deque<std::string> texts;  // what views into records with quotes, and others that are no part of it, refer to
 };
 

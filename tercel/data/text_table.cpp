@@ -57,6 +57,7 @@ void clear(const TextFormat& format, TextRows& rows) {
     field.weights.clear();
   }
   rows.times.clear();
+  rows.ids.clear();
   rows.texts.clear();
 }
 

@@ -160,26 +160,31 @@ void read_exactly(ByteReader& reader, char* out, size_t bytes, int64_t offset, s
 
 }  // namespace
 
-std::string npy_header_text(ScalarType dtype, bool fortran, IntSpan sizes, std::string_view name) {
-  const ElementType* type = find_element_type(dtype);
-  TERCEL_CHECK(type && type->npy != 0, TypeError, printable(name), ": NumPy has no dtype for ", to_string(dtype));
-  const size_t item = item_size(dtype);
-  std::string dict = str_cat({"{'descr': '", item == 1 ? '|' : '<', type->npy, item,
-                              "', 'fortran_order': ", fortran ? "True" : "False", ", 'shape': ("});
+std::string npy_header_of(std::string_view descr, bool fortran, IntSpan sizes) {
+  std::string dict = str_cat({"{'descr': ", descr, ", 'fortran_order': ", fortran ? "True" : "False", ", 'shape': ("});
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (d > 0) dict += ", ";
     dict += std::to_string(sizes[d]);
   }
   dict += sizes.size() == 1 ? ",), }" : "), }";
   if (!sizes.empty()) dict.append(kGrowthDigits - std::to_string(fortran ? sizes.back() : sizes.front()).size(), ' ');
-  const size_t front = kMagic.size() + 4;
+  // Version 1.0 has two bytes for the length, version 2.0 has four.
+  const bool is_long = kMagic.size() + 4 + dict.size() + 1 + kAlignment > 0xffff;
+  const size_t length_bytes = is_long ? 4 : 2, front = kMagic.size() + 2 + length_bytes;
   dict.append(kAlignment - (front + dict.size() + 1) % kAlignment, ' ');
   dict += '\n';
   std::string text(kMagic);
-  text += std::string("\x01\x00", 2);
-  text += static_cast<char>(dict.size() & 0xff);
-  text += static_cast<char>(dict.size() >> 8);
+  text += is_long ? '\x02' : '\x01';
+  text += '\0';
+  for (size_t byte = 0; byte < length_bytes; ++byte) text += static_cast<char>(dict.size() >> 8 * byte & 0xff);
   return text + dict;
+}
+
+std::string npy_header_text(ScalarType dtype, bool fortran, IntSpan sizes, std::string_view name) {
+  const ElementType* type = find_element_type(dtype);
+  TERCEL_CHECK(type && type->npy != 0, TypeError, printable(name), ": NumPy has no dtype for ", to_string(dtype));
+  const size_t item = item_size(dtype);
+  return npy_header_of(str_cat({"'", item == 1 ? '|' : '<', type->npy, item, "'"}), fortran, sizes);
 }
 
 NpyHeader read_npy_header(ByteReader& reader, int64_t bytes) {

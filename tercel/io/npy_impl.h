@@ -20,7 +20,9 @@ struct NpyHeader {
   int64_t nbytes = 0;  ///< of all elements
 };
 
-/** Everything before the elements, as NumPy writes it. TypeError that starts with `name` for a dtype that NumPy lacks.
+/** Everything before the elements, as NumPy writes it; `descr` is the dtype as a literal of Python: "'<f4'". */
+std::string npy_header_of(std::string_view descr, bool fortran, IntSpan sizes);
+/** The same of a dtype of ours. TypeError that starts with `name` for a dtype that NumPy lacks.
  */
 std::string npy_header_text(ScalarType dtype, bool fortran, IntSpan sizes, std::string_view name);
 

@@ -1,6 +1,7 @@
 #include "tercel/recsys/evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -25,8 +26,9 @@ std::vector<Tensor> shifted(std::vector<Tensor> logits, Span<Head> heads, double
 
 std::vector<std::string> evaluation_columns(const Model& model, const MetricOptions& options) {
   std::vector<std::string> columns;
-  for (const std::string& name : {options.group_by, options.slice_by}) {
-    const std::optional<RowKeys> keys = keys_of(model, name, "solver: group_by or slice_by");
+  for (const auto& [name, owner] :
+       {std::pair(options.group_by, "solver: group_by"), std::pair(options.slice_by, "solver: slice_by")}) {
+    const std::optional<RowKeys> keys = keys_of(model, name, owner);
     if (keys && keys->is_column() && std::find(columns.begin(), columns.end(), name) == columns.end())
       columns.push_back(name);
   }

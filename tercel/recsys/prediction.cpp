@@ -1,6 +1,8 @@
 #include "tercel/recsys/prediction.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/data/batch_reader.h"
@@ -139,41 +141,52 @@ Tensor predict(Model& model, const data::Batch& batch, double logit_shift) {
   return (parts.size() == 1 ? parts[0] : cat(parts, 1)).contiguous();
 }
 
-int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, double logit_shift) {
+int64_t predict(Model& model, data::BatchReader& reader, PredictionSink sink, double logit_shift, RowIds* ids) {
   data::Batch batch;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    sink(values_of(to(predict(model, batch, logit_shift), kFloat32)));
+    const Tensor probabilities = to(predict(model, batch, logit_shift), kFloat32);
+    sink({batch.rows, values_of(probabilities), ids != nullptr ? ids->read(batch) : data::TableValues()});
     rows += batch.rows;
   }
   return rows;
 }
 
 int64_t predict(Model& model, const ModelConfig& config, const data::DataIdentity& trained_on,
-                const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
+                const data::Dataset& dataset, data::PartName part, PredictionSink sink, const std::string& id) {
   data::ReaderOptions reading = evaluation_reading(model, config);
   reading.on_bad_record = data::OnBadRecord::Fail;  // every row has its probability
-  reading.columns.clear();                          // those of evaluations
+  std::optional<RowIds> ids;
+  if (!id.empty()) ids.emplace(dataset.schema, model.sparse_inputs(), id, dataset.name());
+  reading.columns = ids ? ids->columns() : std::vector<std::string>();  // not those of evaluations
   data::BatchReader reader(dataset, part, reading);
-  return predict(model, reader, sink, sampling_shift(trained_on, dataset, part));
+  return predict(model, reader, sink, sampling_shift(trained_on, dataset, part), ids ? &*ids : nullptr);
 }
 
-int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink) {
+int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, PredictionSink sink,
+                const std::string& id) {
   check_dataset_fits(model.data, dataset);
-  return predict(model.model, model.config, model.data, dataset, part, sink);
+  return predict(model.model, model.config, model.data, dataset, part, sink, id);
 }
 
-int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {
+int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, PredictionSink sink,
+                     const std::string& id) {
   const data::Dataset dataset = text_description(model.run, model.data);
+  data::TextFormat format = data::text_format_of(*dataset.conversion);
+  TERCEL_CHECK(id.empty() || format.kind == data::TextKind::Table, ConfigError,
+               "predict: an id is a column of a table; libsvm and libffm text has none");
+  format.id_column = id;
   const data::RowEncoder encoder =
       data::load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
-  data::EncodedText text(encoder, data::text_format_of(*dataset.conversion), std::move(sources),
-                         data::LabelColumn::Optional);
+  data::EncodedText text(encoder, format, std::move(sources), data::LabelColumn::Optional);
   const double shift = sampling_shift(model.data);
   data::EncodedRows rows;
   int64_t total = 0;
   while (text.read(model.config.solver.batchsize_eval, rows)) {
-    sink(values_of(to(predict(model.model, batch_of(model.model, rows), shift), kFloat32)));
+    const Tensor probabilities = to(predict(model.model, batch_of(model.model, rows), shift), kFloat32);
+    data::TableValues ids;
+    ids.texts = rows.ids;
+    sink({rows.rows, values_of(probabilities), ids});
     total += rows.rows;
   }
   return total;

@@ -12,6 +12,7 @@
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
+#include "tercel/recsys/row_ids.h"
 #include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
@@ -64,25 +65,38 @@ TERCEL_API Tensor predict(Model& model, const data::Batch& batch, double logit_s
  */
 TERCEL_API Tensor predict(Model& model, Span<data::ArrayInput> inputs, double logit_shift = 0);
 
-/** Receives the probabilities of consecutive rows [rows, columns], those of a row together. */
-using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;
+/** The predictions of consecutive rows. */
+struct Predictions {
+  int64_t rows = 0;
+  Span<float> probabilities = {};  ///< [rows, columns], those of a row together
+  data::TableValues ids = {};      ///< one for each row, where ids were asked for
+};
 
-/** Probabilities for the rows that a reader delivers from its position on; returns their number. */
-TERCEL_API int64_t predict(Model& model, data::BatchReader& reader, ProbabilitySink sink, double logit_shift = 0);
+/** Receives the predictions of the rows, which are in order. */
+using PredictionSink = FunctionRef<void(const Predictions& predictions)>;
+
+/** Predictions for the rows that a reader delivers from its position on; returns their number. */
+TERCEL_API int64_t predict(Model& model, data::BatchReader& reader, PredictionSink sink, double logit_shift = 0,
+                           RowIds* ids = nullptr);
 /**
  * The same for all rows of a part, in order, with their sampling_shift(), of a dataset that check_dataset_fits().
  * DataError for a bad record, whatever data.on_bad_record of the configuration is: a row that is left out would move
- * those behind it.
+ * those behind it. `id` names what RowIds takes; empty: none.
  */
 TERCEL_API int64_t predict(Model& model, const ModelConfig& config, const data::DataIdentity& trained_on,
-                           const data::Dataset& dataset, data::PartName part, ProbabilitySink sink);
+                           const data::Dataset& dataset, data::PartName part, PredictionSink sink,
+                           const std::string& id = {});
 /** The same with its check; DataError as check_dataset_fits(). */
-TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, ProbabilitySink sink);
+TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName part, PredictionSink sink,
+                           const std::string& id = {});
 
 /**
  * The same for raw text in the format of the model's training data, with or without the label's column, whose rows are
- * all there are.
+ * all there are. `id` names a column of the text, or is its number where the text has no header; ids are its texts as
+ * they stand there. ConfigError for an id in text of features, which has no columns, DataError for a column that there
+ * is not.
  */
-TERCEL_API int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink);
+TERCEL_API int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, PredictionSink sink,
+                                const std::string& id = {});
 
 }  // namespace tercel::recsys

@@ -11,7 +11,7 @@
 namespace tercel::recsys {
 
 RowKeys::RowKeys(const data::Schema& schema, Span<data::SparseInput> inputs, std::string_view name,
-                 std::string_view owner)
+                 std::string_view owner, const std::vector<std::string_view>& others)
     : name_(name), owner_(owner) {
   std::vector<std::string_view> known;
   int64_t first_slot = 0, slot = -1;
@@ -37,8 +37,9 @@ RowKeys::RowKeys(const data::Schema& schema, Span<data::SparseInput> inputs, std
     if (column.name == name) return;
     known.push_back(column.name);
   }
-  throw_error<ConfigError>(
-      {owner, ": unknown slot or column of integers '", printable(name), "'", known_names(name, known)});
+  known.insert(known.end(), others.begin(), others.end());
+  throw_error<ConfigError>({owner, ": unknown slot or column", others.empty() ? " of integers" : "", " '",
+                            printable(name), "'", known_names(name, known)});
 }
 
 Span<int64_t> RowKeys::read(const data::Batch& batch) {

@@ -21,9 +21,11 @@ class TERCEL_API RowKeys {
 
   /**
    * `name` is that of a slot, of an input of one slot, or of a column of integers. ConfigError that starts with `owner`
-   * and names the known ones if there is none, or if a row may have several keys in the slot.
+   * and names the known ones if there is none, or if a row may have several keys in the slot. `others` are further
+   * names for that message, which the caller knows.
    */
-  RowKeys(const data::Schema& schema, Span<data::SparseInput> inputs, std::string_view name, std::string_view owner);
+  RowKeys(const data::Schema& schema, Span<data::SparseInput> inputs, std::string_view name, std::string_view owner,
+          const std::vector<std::string_view>& others = {});
 
   /** Whether it is a column, which a reader must be asked for. */
   bool is_column() const { return input_.empty(); }

@@ -403,8 +403,10 @@ Trainer::~Trainer() = default;
 TrainEnd Trainer::run(Observer observer, FunctionRef<bool()> go_on) {
   state_->go_on = go_on;
   try {
+    state_->result.error.clear();
     return state_->run(observer);
   } catch (const Error& e) {
+    state_->result.error = e.what();
     throw_with(e, e.what() + state_->rescue(e.exit_code()));
   } catch (const std::bad_alloc&) {
     throw_error<OutOfMemoryError>({"out of memory", state_->rescue(ExitCode::Memory)});
@@ -516,6 +518,7 @@ Session& Trainer::session() {
 }
 Model& Trainer::model() { return session().model(); }
 int64_t Trainer::step() const { return state_->step(); }
+int64_t Trainer::train_rows() const { return state_->session.train_reader().epoch_rows(); }
 std::optional<std::string> Trainer::last_checkpoint() const { return state_->checkpoints.latest(); }
 const MetricValues& Trainer::last_metrics() const { return state_->last_metrics; }
 const RunResult& Trainer::result() const { return state_->result; }

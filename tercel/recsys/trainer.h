@@ -59,6 +59,7 @@ struct RunResult {
   MetricValues test;            ///< of the best model, on the test part, at the end of the run; empty without
   int64_t validations = 0;      ///< of this process
   bool passed_targets = false;  ///< the last validation passed solver.targets, so that the run has ended
+  std::string error;            ///< that ended run(): its text without what is saved where
 };
 
 /**
@@ -113,6 +114,8 @@ class TERCEL_API Trainer {
   Model& model();
   /** Steps of the run, also after its end, when the session has the best model, of an earlier step. */
   int64_t step() const;
+  /** Rows that an epoch trains: those of the train part without those that are held out to validate. */
+  int64_t train_rows() const;
   /** Folder of the last checkpoint of the run; none before the first. */
   std::optional<std::string> last_checkpoint() const;
   /** Metrics of the last evaluation, on validation rows or at the end on the test part; empty before. */

@@ -17,7 +17,7 @@ namespace tercel::recsys {
 
 namespace {
 
-constexpr std::string_view kStateFile = "tune.json", kBestFile = "best.json", kLockFile = "lock";
+constexpr std::string_view kStateFile = "tune.json", kLockFile = "lock";
 constexpr int64_t kMaxStateBytes = int64_t{1} << 30;
 
 /** Passes until each comparison; the last one is the end of trials. */
@@ -106,7 +106,7 @@ class Search {
     result.trials = trials_;
     std::sort(result.trials.begin(), result.trials.end(), is_better);
     if (!result.stopped && result.trials.front().has_score)
-      write_file_atomically(join_path(folder_, std::string(kBestFile)), to_json(config_of(result.trials.front())));
+      write_file_atomically(join_path(folder_, kBestTrialFile), to_json(config_of(result.trials.front())));
     return result;
   }
 
@@ -179,8 +179,15 @@ class Search {
       const double steps = rungs_[static_cast<size_t>(rung)] * static_cast<double>(rows);
       solver.max_iter = std::max<int64_t>(1, std::llround(steps / static_cast<double>(solver.batchsize)));
       Trainer trainer(config, dataset_, folder_of(trial), Resume::Auto, NewData::Refuse, go_on);
-      if (trainer.run(observer, go_on) == TrainEnd::Stopped) return false;
       const RunResult& found = trainer.result();
+      try {
+        if (trainer.run(observer, go_on) == TrainEnd::Stopped) return false;
+      } catch (const NumericError&) {  // a rate that is too high, say
+        trial.error = found.error;     // without the checkpoint, which does not stay
+        trial.has_score = false;
+        trial.rung = rung;
+        return true;
+      }
       Evaluation evaluation;
       for (const auto& [name, value] : found.valid)
         if (std::isfinite(value)) evaluation.metrics.push_back({name, value});
@@ -189,13 +196,11 @@ class Search {
       trial.score = score.value_or(0);
       trial.best_step = found.best_step;
       trial.steps = trainer.step();
-    } catch (const NumericError& e) {  // a rate that is too high, say
-      trial.error = e.what();
     } catch (const ConfigError& e) {  // values that exclude each other
       trial.error = e.what();
     }
-    trial.rung = rung;
     if (!trial.error.empty()) trial.has_score = false;
+    trial.rung = rung;
     return true;
   }
 
@@ -210,6 +215,10 @@ class Search {
 };
 
 }  // namespace
+
+std::vector<SearchRange> default_search() {
+  return {parse_search("solver.lr=log:0.001:0.1"), parse_search("solver.batchsize=logint:64:1024")};
+}
 
 TuneResult tune(const ModelConfig& config, const data::Dataset& dataset, Span<SearchRange> ranges,
                 const TuneOptions& options, const std::string& folder, Resume resume, TuneObserver observer,

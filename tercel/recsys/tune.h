@@ -82,6 +82,12 @@ struct TuneResult {
   bool stopped = false;
 };
 
+/** The configuration of the best trial, in the folder of a search that is done. */
+constexpr const char* kBestTrialFile = "best.json";
+
+/** What matters most for every model: solver.lr and solver.batchsize. */
+TERCEL_API std::vector<SearchRange> default_search();
+
 /**
  * Searches in a folder, which must be new or, with Resume::Auto, that of the same search: its trials are the runs
  * trial-0, trial-1 and so on, and its best configuration is best.json. ConfigError for options or ranges that no

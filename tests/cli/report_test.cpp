@@ -75,7 +75,10 @@ TEST_F(ReportCommands, MistakesAreNamed) {
   };
   expect_error(eval({"--metrics", "auc,gauc"}), 2, {"eval: metric 'gauc' needs group_by"});
   expect_error(eval({"--metrics", "ucc"}), 2, {"eval: unknown metric 'ucc'"});
-  expect_error(eval({"--slice-by", "d"}), 2, {"slice_by: unknown slot or column of integers 'd'"});
+  expect_error(eval({"--slice-by", "d"}), 2,
+               {"eval: --slice-by: unknown slot or column of integers 'd'; known: c, user"});
+  expect_error(eval({"--group-by", "usr"}), 2,
+               {"eval: --group-by: unknown slot or column of integers 'usr'; did you mean 'user'? known: c, user"});
   expect_error(run({"report", root_ / "none", "--out", root_ / "r.html"}), 4, {"none: no such folder"});
   expect_error(run({"report", root_ / "data", "--out", root_ / "r.html"}), 3, {"data: expected the folder of a run"});
   expect_error(run({"report", root_ / "run", "--out", root_ / "no/r.html"}), 4, {"no/r.html"});

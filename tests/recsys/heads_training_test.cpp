@@ -45,8 +45,8 @@ TEST(TwoHeads, TrainEvaluatePredict) {
   LoadedModel model = load_model(root / "run");
   EXPECT_EQ(evaluate(model.model, dataset, data::PartName::Test, model.config, [](int64_t) { return true; }), metrics);
   Floats columns[2];
-  const int64_t rows = predict(model, dataset, data::PartName::Test, [&](Span<float> probabilities) {
-    for (size_t i = 0; i < probabilities.size(); ++i) columns[i % 2].push_back(probabilities[i]);
+  const int64_t rows = predict(model, dataset, data::PartName::Test, [&](const Predictions& rows_found) {
+    for (size_t i = 0; i < rows_found.probabilities.size(); ++i) columns[i % 2].push_back(rows_found.probabilities[i]);
   });
   EXPECT_EQ(rows, 600);
   ASSERT_EQ(columns[0].size(), 600u);

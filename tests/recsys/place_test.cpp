@@ -134,8 +134,8 @@ TEST(Place, AFloat64CheckpointContinuesAndPredicts) {
   EXPECT_EQ(loaded.model.place().dtype, kFloat64);
   EXPECT_EQ(evaluate(loaded.model, dataset, data::PartName::Test, loaded.config, kAlways), first.evaluate(kAlways));
   std::vector<float> probabilities;
-  const int64_t rows = predict(loaded, dataset, data::PartName::Test, [&probabilities](Span<float> part) {
-    probabilities.insert(probabilities.end(), part.begin(), part.end());
+  const int64_t rows = predict(loaded, dataset, data::PartName::Test, [&probabilities](const Predictions& part) {
+    probabilities.insert(probabilities.end(), part.probabilities.begin(), part.probabilities.end());
   });
   ASSERT_EQ(rows, 100);
   data::BatchReader reader(dataset, data::PartName::Test, evaluation_reading(first.model(), config));

@@ -52,14 +52,20 @@ void train(const ModelConfig& config, const data::Dataset& dataset, const std::s
   Trainer(config, dataset, folder, Resume::Never).run(ignore);
 }
 
-/** Collects probabilities. */
+/** Collects predictions. */
 class Collected {
  public:
-  void operator()(Span<float> probabilities) {
+  void operator()(const Predictions& found) {
     ++calls;
-    for (const float p : probabilities) values.push_back(p);
+    for (const float p : found.probabilities) values.push_back(p);
+    integers.insert(integers.end(), found.ids.integers.begin(), found.ids.integers.end());
+    floats.insert(floats.end(), found.ids.floats.begin(), found.ids.floats.end());
+    texts.insert(texts.end(), found.ids.texts.begin(), found.ids.texts.end());
   }
   std::vector<float> values;
+  std::vector<int64_t> integers;
+  std::vector<float> floats;
+  std::vector<std::string> texts;
   int64_t calls = 0;
 };
 
@@ -192,6 +198,92 @@ TEST(Prediction, AnotherVocabularyIsRefused) {
   // Training does not continue on such data either: its keys have another meaning.
   TERCEL_EXPECT_THROW(Trainer(preset_config("wdl"), renamed, root / "run", Resume::Auto), DataError,
                       "another vocabulary");
+}
+
+TEST(Prediction, RowsOfADatasetHaveIds) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  train(preset_config("wdl"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  model.config.solver.batchsize_eval = 70;
+  const std::vector<float> without = predict_rows(model, dataset);
+  data::ReaderOptions reading;
+  reading.batch_size = 300;
+  reading.inputs = model.model.sparse_inputs();
+  data::BatchReader reader(dataset, data::PartName::Train, reading);
+  data::Batch batch;
+  ASSERT_TRUE(reader.next(batch));
+  Collected keys, numbers;
+  EXPECT_EQ(predict(model, dataset, data::PartName::Train, keys, "d"), 300);
+  EXPECT_EQ(keys.calls, 5);
+  EXPECT_EQ(keys.values, without);
+  ASSERT_EQ(keys.integers.size(), 300u);
+  const Tensor all = batch.sparse[0].keys.view({300, 2});
+  for (int64_t r = 0; r < 300; ++r) EXPECT_EQ(keys.integers[static_cast<size_t>(r)], all.data<int64_t>()[2 * r + 1]);
+  EXPECT_EQ(predict(model, dataset, data::PartName::Train, numbers, "y"), 300);
+  EXPECT_EQ(std::vector<double>(numbers.floats.begin(), numbers.floats.end()), values_of(batch.dense.select(1, 1)));
+  TERCEL_EXPECT_THROW(predict(model, dataset, data::PartName::Train, keys, "z"), ConfigError,
+                      "unknown slot or column 'z'; known: c, d, x, y");
+}
+
+TEST(Prediction, RowsOfTextHaveTheTextsOfAnyColumn) {
+  const TemporaryFolder root;
+  train(preset_config("wdl"), convert(root, table(300, "k"), "data"), root / "run");
+  LoadedModel model = load_model(root / "run");
+  model.config.solver.batchsize_eval = 2;
+  const auto ids = [&](const std::string& text, const std::string& id) {
+    Collected out;
+    predict_text(model, {{root.put("new.csv", text), ""}}, out, id);
+    EXPECT_EQ(out.values.size(), out.texts.size());
+    return out.texts;
+  };
+  const std::string text = "who,x,y,c,d\n007,1,2,k1,\n\"a,\"\"b\"\"\",1,2,k1,k2\n,3,4,k2,k3\n";
+  EXPECT_EQ(ids(text, "who"), (std::vector<std::string>{"007", "a,\"b\"", ""}));
+  EXPECT_EQ(ids(text, "d"), (std::vector<std::string>{"", "k2", "k3"})) << "a column that is read anyway";
+  EXPECT_EQ(ids(text, ""), (std::vector<std::string>{})) << "none were asked for";
+  TERCEL_EXPECT_THROW(ids(text, "whom"), DataError, "line 1: expected a column 'whom', found 5 columns of other names");
+}
+
+TEST(Prediction, TextWithoutAHeaderHasIdsByNumber) {
+  const TemporaryFolder root;
+  std::string rows;
+  for (int r = 0; r < 200; ++r)
+    rows += std::to_string(r) + "," + std::to_string(r % 2) + ",k" + std::to_string(r % 5) + "\n";
+  data::CsvOptions options;
+  options.no_header = true;
+  options.label = "2";
+  options.categorical = {"3"};
+  options.min_count = {"1"};
+  options.test_every = 0;
+  const data::Dataset dataset =
+      data::convert_csv({root.put("rows.csv", rows)}, root / "data", options, false, [](const data::ConvertProgress&) {
+      }).dataset;
+  train(preset_config("wdl"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  const auto ids = [&](const std::string& text, const std::string& id) {
+    Collected out;
+    predict_text(model, {{root.put("new.csv", text), ""}}, out, id);
+    return out.texts;
+  };
+  EXPECT_EQ(ids("7,1,k1\n8,0,k2\n", "1"), (std::vector<std::string>{"7", "8"}));
+  EXPECT_EQ(ids("7,k1\n8,k2\n", "3"), (std::vector<std::string>{"k1", "k2"})) << "without the label's column";
+  TERCEL_EXPECT_THROW(ids("7,k1\n", "2"), DataError, "expected column 2, the label's, found text without labels");
+  TERCEL_EXPECT_THROW(ids("7,1,k1\n", "4"), DataError, "expected a column 4, found 3 columns");
+  TERCEL_EXPECT_THROW(ids("7,1,k1\n", "id"), ConfigError, "expected the number of a column");
+}
+
+TEST(Prediction, TextOfFeaturesHasNoIds) {
+  const TemporaryFolder root;
+  std::string rows;
+  for (int r = 0; r < 200; ++r) rows += std::to_string(r % 2) + " " + std::to_string(r % 7 + 1) + ":1\n";
+  const data::Dataset dataset =
+      data::convert_libsvm({root.put("rows.svm", rows)}, root / "data", {}, false, [](const data::ConvertProgress&) {
+      }).dataset;
+  train(preset_config("wdl"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  Collected out;
+  TERCEL_EXPECT_THROW(predict_text(model, {{root / "rows.svm", ""}}, out, "1"), ConfigError,
+                      "an id is a column of a table; libsvm and libffm text has none");
 }
 
 TEST(Prediction, DatasetsThatWereNotTextCannotReadText) {

@@ -98,7 +98,8 @@ TEST(TrainerMetrics, ARunEndsAtItsTargets) {
     EXPECT_LT(end, 900);
   }
   // No earlier evaluation passed it.
-  for (const MetricsRecord& record : read_metrics(root / "run/metrics.jsonl"))
+  std::vector<std::string> warnings;
+  for (const MetricsRecord& record : read_metrics(root / "run/metrics.jsonl", warnings))
     for (const auto& [name, value] : record.values) {
       if (name == "auc/click_loss" && record.part == "valid") {
         EXPECT_EQ(value > 0.9, record.step == end) << record.step;
@@ -134,7 +135,8 @@ TEST(TrainerMetrics, TheTableHasARowForEachLineAlsoOfAResumedRun) {
   EXPECT_EQ(header, "step,kind,part,loss,learning_rate,samples_per_second,auc,log_loss,accuracy,calibration");
   Trainer(config, dataset, root / "run", Resume::Auto).run(ignore);
   const std::vector<std::string> rows = lines_of(root.get("run/metrics.csv"));
-  const std::vector<MetricsRecord> records = read_metrics(root / "run/metrics.jsonl");
+  std::vector<std::string> warnings;
+  const std::vector<MetricsRecord> records = read_metrics(root / "run/metrics.jsonl", warnings);
   ASSERT_EQ(rows.size(), records.size() + 1);
   EXPECT_EQ(rows[0], header);
   for (size_t i = 0; i < records.size(); ++i) {

@@ -119,6 +119,7 @@ TEST(Tune, ATrialThatFailsIsTheLast) {
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_FALSE(result.trials[i].has_score);
     EXPECT_NE(result.trials[i].error.find("step "), std::string::npos) << result.trials[i].error;
+    EXPECT_EQ(result.trials[i].error.find("checkpoint"), std::string::npos) << result.trials[i].error;
   }
 }
 

@@ -13,6 +13,8 @@ from tercel.recsys.graph import Graph
 from tercel.recsys.model import LoadedModel, Model, load_model
 from tercel.recsys.session import Gradients, OptimizerStates, Session
 from tercel.recsys.trainer import Callback, Progress, Result, Trainer, WarmStart
+from tercel.recsys.tuning import Trial, TuneProgress, TuneResult, tune
 
 __all__ = ["Callback", "Gradients", "Graph", "LoadedModel", "Model", "OptimizerStates", "Progress", "Result", "Session",
-           "Trainer", "WarmStart", "layer_types", "load_model", "preset", "preset_names", "resolve_config"]
+           "Trainer", "Trial", "TuneProgress", "TuneResult", "WarmStart", "layer_types", "load_model", "preset",
+           "preset_names", "resolve_config", "tune"]

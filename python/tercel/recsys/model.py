@@ -1,7 +1,7 @@
 """Models: parameters, predictions and metrics."""
 
 import os
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union, overload
 
 import tercel
 from tercel import _C
@@ -21,7 +21,8 @@ def _parts_of(batch: Batch) -> Tuple[Any, ...]:
     """What the library makes its batch of."""
     labels = batch.labels if batch.labels.dim() != 2 or batch.labels.shape[1] > 0 else None
     inputs = [(i.name, i.slot_num, i.bag_order, i._row_offsets, i.keys, i.key_weights) for i in batch.inputs.values()]
-    return (batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows, labels, batch.dense, inputs)
+    return (batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows, labels, batch.dense, inputs,
+            list(batch.columns.items()))
 
 
 def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any, Any]]:
@@ -34,6 +35,13 @@ def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any, Any]]:
         out.append((name, tensor_of(values, what), None if offsets is None else tensor_of(offsets, what),
                     None if weights is None else tensor_of(weights, f"{what}: weights")))
     return out
+
+
+def _id_of(value: Any) -> str:
+    """The name of a column of ids; empty: none are asked for."""
+    if value == "":
+        raise ValueError("id: expected the name of a column, found ''")
+    return "" if value is None else name_of(value, "id")
 
 
 class Model:
@@ -182,7 +190,14 @@ class Model:
         metrics = found.values()
         return metrics
 
-    def predict(self, rows: Any, part: str = "test", *, progress: Progress = None) -> Tensor:
+    @overload
+    def predict(self, rows: Any, part: str = ..., *, progress: Progress = ..., id: None = ...) -> Tensor: ...
+
+    @overload
+    def predict(self, rows: Any, part: str = ..., *, progress: Progress = ..., id: str) -> Tuple[Tensor, Tensor]: ...
+
+    def predict(self, rows: Any, part: str = "test", *, progress: Progress = None,
+                id: Optional[str] = None) -> Any:  # noqa: A002
         """
         Probabilities [rows], or [rows, columns] of a model with several heads, or whose loss has several columns or
         classes. `rows` is one of these:
@@ -198,12 +213,18 @@ class Model:
         DataError for a dataset whose rows mean something else than those that the model was trained on, and for a bad
         record, also with data.on_bad_record="skip": every row has its probability. Of a Batch only shapes and the range of
         keys are checked.
+
+        With `id`, of a Dataset, the result is (probabilities, ids): `id` is the name of a slot in which each row has
+        one key, or of a column of integers, then ids [rows] are int64, -1 where the slot is empty; or of a dense value
+        or a column of floats, then they are float32. ConfigError with the known names for another one.
         """
         name_of(part, "part")
         progress_of(progress, "progress")
-        out: Tensor
+        out: Any
+        if id is not None and not isinstance(rows, Dataset):
+            raise TypeError(f"id: only the rows of a Dataset have ids that are not at hand, not {type(rows).__name__}")
         if isinstance(rows, Dataset):
-            out = self._of.predict_dataset(rows._of, part, progress)
+            out = self._of.predict_dataset(rows._of, part, progress, _id_of(id))
         elif isinstance(rows, Batch):
             out = self._of.predict_batch(_parts_of(rows))
         elif isinstance(rows, ArrayDataset):
@@ -259,12 +280,21 @@ class LoadedModel(Model):
         """
         return self._evaluate(rows, part, progress)
 
-    def predict_text(self, sources: Any, *, progress: Progress = None) -> Tensor:
+    @overload
+    def predict_text(self, sources: Any, *, progress: Progress = ..., id: None = ...) -> Tensor: ...
+
+    @overload
+    def predict_text(self, sources: Any, *, progress: Progress = ..., id: str) -> Tuple[Tensor, List[str]]: ...
+
+    def predict_text(self, sources: Any, *, progress: Progress = None, id: Optional[str] = None) -> Any:  # noqa: A002
         """
         Probabilities for raw text in the format that the model's dataset was converted from, with or without the label:
-        a path or an iterable of paths of files, plain or gzip. DataError that names file, line and column.
+        a path or an iterable of paths of files, plain or gzip. DataError that names file, line and column. With `id`, a
+        column of the text, or its number, from 1, where there is no header, (probabilities, ids): a list of the
+        column's texts.
         """
-        out: Tensor = self._of.predict_text(paths_of(sources, "sources"), progress_of(progress, "progress"))
+        out: Any = self._of.predict_text(paths_of(sources, "sources"), progress_of(progress, "progress"),
+                                         _id_of(id))
         return out
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "tercel/data/arrow_made_impl.h"
 #include "tercel/data/formats/parquet_metadata_impl.h"
 #include "tercel/data/formats/parquet_writer_impl.h"
 #include "tercel/util/atomic_file.h"
@@ -19,64 +20,6 @@ namespace {
 constexpr std::string_view kOwner = "parquet";
 // Offsets of lists are i32.
 constexpr int64_t kMaxGroupKeys = int64_t{1} << 30;
-
-/** A schema or array that owns its children and what it points to. */
-template <class Struct>
-struct Node {
-  std::string format, name;
-  std::vector<Struct> children;
-  std::vector<Struct*> pointers;
-  std::vector<const void*> buffers;
-  std::shared_ptr<const void> data;
-};
-
-template <class Struct>
-void release_node(Struct* self) {
-  std::unique_ptr<Node<Struct>> node(static_cast<Node<Struct>*>(self->private_data));
-  for (Struct& child : node->children)
-    if (child.release) child.release(&child);
-  self->release = nullptr;
-}
-
-template <class Struct>
-Struct own(std::unique_ptr<Node<Struct>> node) {
-  Struct made{};
-  for (Struct& child : node->children) node->pointers.push_back(&child);
-  made.n_children = static_cast<int64_t>(node->children.size());
-  made.children = node->pointers.data();
-  made.release = release_node<Struct>;
-  made.private_data = node.release();
-  return made;
-}
-
-ArrowSchema make_field(std::string format, std::string name, bool nullable, std::vector<ArrowSchema> children = {}) {
-  constexpr int64_t kNullable = 2;
-  auto node = std::make_unique<Node<ArrowSchema>>();
-  node->format = std::move(format);
-  node->name = std::move(name);
-  node->children = std::move(children);
-  const Node<ArrowSchema>& names = *node;
-  ArrowSchema field = own(std::move(node));
-  field.format = names.format.c_str();
-  field.name = names.name.c_str();
-  field.flags = nullable ? kNullable : 0;
-  return field;
-}
-
-ArrowArray make_array(int64_t length, int64_t nulls, std::vector<const void*> buffers, std::shared_ptr<const void> data,
-                      std::vector<ArrowArray> children = {}) {
-  auto node = std::make_unique<Node<ArrowArray>>();
-  node->buffers = std::move(buffers);
-  node->children = std::move(children);
-  node->data = std::move(data);
-  const Node<ArrowArray>& parts = *node;
-  ArrowArray array = own(std::move(node));
-  array.length = length;
-  array.null_count = nulls;
-  array.n_buffers = static_cast<int64_t>(parts.buffers.size());
-  array.buffers = const_cast<const void**>(parts.buffers.data());
-  return array;
-}
 
 const char* format_of(ElementType type) {
   constexpr const char* kFormats[] = {"b", "c", "s", "i", "l", "C", "S", "I", "L", "e", "f", "g"};
@@ -176,8 +119,8 @@ ParquetWriter::ParquetWriter(const Schema& schema, const ParquetOptions& parquet
       parquet_(parquet),
       folder_(options.folder),
       prefix_(options.prefix),
-      api_(arrow_api(kOwner)),
       columns_(std::make_unique<Columns>()) {
+  arrow_api(kOwner);  // whether it is there is known before the first row
   std::vector<std::string> names;
   for (const auto* values : {&layout_.labels, &layout_.dense})
     for (const ParquetValues& column : *values) names.push_back(column.name);
@@ -195,23 +138,7 @@ ParquetWriter::ParquetWriter(const Schema& schema, const ParquetOptions& parquet
   values_.insert(values_.end(), layout_.dense.begin(), layout_.dense.end());
 }
 
-ParquetWriter::~ParquetWriter() { close_writer(); }
-
-void ParquetWriter::close_writer() {
-  if (writer_) api_.close_writer(writer_);
-  writer_ = nullptr;
-}
-
-int32_t ParquetWriter::write_bytes(void* context, const void* data, int64_t bytes) {
-  auto& self = *static_cast<ParquetWriter*>(context);
-  try {
-    if (bytes > 0) std::memcpy(self.file_->append(static_cast<size_t>(bytes)), data, static_cast<size_t>(bytes));
-    return 0;
-  } catch (...) {
-    self.thrown_ = std::current_exception();
-    return -1;
-  }
-}
+ParquetWriter::~ParquetWriter() = default;
 
 void ParquetWriter::clear_columns() {
   *columns_ = Columns();
@@ -235,16 +162,8 @@ void ParquetWriter::begin_file(RecordFile& file, int64_t /*expected_rows*/) {
   }
   for (const Column& column : layout_.columns)
     fields.push_back(make_field(column.type == ColumnType::I64 ? "l" : "f", column.name, false));
-  ArrowSchema schema = make_field("+s", "", false, std::move(fields));
-
-  file_ = &file;
-  const ArrowOutput output{this, &write_bytes};
-  const std::string codec(to_string(parquet_.codec));
-  const ArrowWriteOptions options{codec.c_str(), parquet_.row_group_rows, parquet_.dictionary ? 1 : 0};
-  ArrowFailure failure{};
-  const ArrowCode code = api_.open_writer(&output, &schema, &options, &writer_, &failure);
-  if (thrown_) std::rethrow_exception(thrown_);
-  check_arrow(code, failure, kOwner);
+  const auto append = [&file](const void* data, size_t bytes) { std::memcpy(file.append(bytes), data, bytes); };
+  output_ = std::make_unique<ParquetOutput>(append, make_field("+s", "", false, std::move(fields)), parquet_, kOwner);
 }
 
 void ParquetWriter::check_row(const RowView& row) {
@@ -365,20 +284,13 @@ void ParquetWriter::write_group() {
                                                                     : further.floats.data();
     arrays.push_back(make_array(rows, 0, {nullptr, values}, data));
   }
-  ArrowArray batch = make_array(rows, 0, {nullptr}, data, std::move(arrays));
-  ArrowFailure failure{};
-  const ArrowCode code = api_.write_rows(writer_, &batch, &failure);
-  if (thrown_) std::rethrow_exception(thrown_);
-  check_arrow(code, failure, kOwner);
+  output_->write(make_array(rows, 0, {nullptr}, data, std::move(arrays)));
 }
 
 void ParquetWriter::end_file(RecordFile& /*file*/, int64_t /*rows*/, int64_t /*expected_rows*/) {
   if (columns_->rows > 0) write_group();
-  ArrowFailure failure{};
-  const ArrowCode code = api_.finish_writer(writer_, &failure);
-  if (thrown_) std::rethrow_exception(thrown_);
-  check_arrow(code, failure, kOwner);
-  close_writer();
+  output_->finish();
+  output_.reset();
 }
 
 void ParquetWriter::end_part(const DataPart& part) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tercel/data/arrow_module_impl.h"
 #include "tercel/data/formats/parquet_layout_impl.h"
+#include "tercel/data/formats/parquet_output_impl.h"
 #include "tercel/data/formats/record_writer_impl.h"
 
 namespace tercel::data {
@@ -26,17 +26,12 @@ class ParquetWriter final : public RecordWriter {
   void end_part(const DataPart& part) override;
   void clear_columns();
   void write_group();
-  void close_writer();
-  static int32_t write_bytes(void* context, const void* data, int64_t bytes);
 
   ParquetLayout layout_;
   std::vector<ParquetValues> values_;  // labels, then dense values
   ParquetOptions parquet_;
   std::string folder_, prefix_;
-  const ArrowApi& api_;
-  ArrowParquetWriter* writer_ = nullptr;
-  RecordFile* file_ = nullptr;                    // that writer_ writes to
-  std::exception_ptr thrown_;                     // by write_bytes()
+  std::unique_ptr<ParquetOutput> output_;         // of the open file
   std::vector<std::vector<uint8_t>> row_values_;  // of the row that was checked, as the columns hold them
   std::unique_ptr<Columns> columns_;              // of the rows that are not written yet
 };

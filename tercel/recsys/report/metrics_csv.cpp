@@ -5,6 +5,7 @@
 
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
 
@@ -29,7 +30,9 @@ MetricsCsv::MetricsCsv(std::string path, std::string records, std::vector<std::s
 }
 
 void MetricsCsv::write_all() {
-  const std::vector<MetricsRecord> records = read_metrics(records_);
+  std::vector<std::string> warnings;
+  const std::vector<MetricsRecord> records = read_metrics(records_, warnings);
+  for (const std::string& text : warnings) warn(text);
   for (const MetricsRecord& record : records)
     for (const auto& [name, value] : record.values)
       if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) columns_.push_back(name);

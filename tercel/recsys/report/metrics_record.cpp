@@ -1,5 +1,6 @@
 #include "tercel/recsys/report/metrics_record.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tercel/recsys/report/metrics_record_impl.h"
@@ -12,6 +13,7 @@ namespace tercel::recsys {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 30;
+constexpr size_t kShownBytes = 60;  // of a line that is no record
 
 }  // namespace
 
@@ -33,7 +35,7 @@ std::optional<MetricsRecord> record_of(const Json& line) {
   return record;
 }
 
-std::vector<MetricsRecord> read_metrics(const std::string& path) {
+std::vector<MetricsRecord> read_metrics(const std::string& path, std::vector<std::string>& warnings) {
   std::vector<MetricsRecord> records;
   if (!exists(path)) return records;
   const std::string text = read_file(path, kMaxBytes);
@@ -43,9 +45,12 @@ std::vector<MetricsRecord> read_metrics(const std::string& path) {
     const Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
                                   text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, /*allow_exceptions=*/false);
     std::optional<MetricsRecord> record = record_of(line);
-    TERCEL_CHECK(record, DataError, printable(path), ": line ", number,
-                 ": expected an object with 'kind' and 'step', found ", printable(text.substr(start, end - start)));
-    records.push_back(*std::move(record));
+    if (record)
+      records.push_back(*std::move(record));
+    else
+      warnings.push_back(str_cat(
+          {printable(path), ": line ", number, " is left out: expected an object with 'kind' and 'step', found '",
+           printable(std::string_view(text).substr(start, std::min(end - start, kShownBytes))), "'"}));
   }
   return records;
 }

@@ -20,8 +20,9 @@ struct MetricsRecord {
 
 /**
  * The records of a file of lines of JSON, in its order; none if it does not exist. A last line that is cut short, as a
- * killed run leaves it, is left out; DataError that names the line for any other that is no record.
+ * killed run leaves it, is left out. So is any other line that is no record, as a crash of the machine may leave it,
+ * with a warning that names file and line.
  */
-TERCEL_API std::vector<MetricsRecord> read_metrics(const std::string& path);
+TERCEL_API std::vector<MetricsRecord> read_metrics(const std::string& path, std::vector<std::string>& warnings);
 
 }  // namespace tercel::recsys

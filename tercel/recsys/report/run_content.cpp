@@ -75,7 +75,7 @@ RunContent read_run(const std::string& folder) {
       content.facts.emplace_back(std::string(to_string(part.part)) + " rows", format_count(rows));
     }
   }
-  content.records = read_metrics(run.metrics());
+  content.records = read_metrics(run.metrics(), content.warnings);
   content.details = read_details(run.details());
   const data::Dataset described = exists(run.description()) ? run.read_description() : data::Dataset();
   for (EvaluationDetails& details : content.details) {

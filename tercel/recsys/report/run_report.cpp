@@ -96,18 +96,24 @@ class Page {
 
   static std::string series_of(const MetricsRecord& record) { return record.part.empty() ? "evaluation" : record.part; }
 
-  /** The last evaluation of each part, by "test: auc". */
-  static std::vector<std::pair<std::string, double>> last_values(const RunContent& run) {
-    std::vector<std::pair<std::string, double>> values;
+  /** A value of an evaluation, and the step of its model. */
+  struct StepValue {
+    double value = 0;
+    int64_t step = 0;
+  };
+
+  /** By "test: auc", the evaluation of each part that the best model had; the last one where it had none. */
+  static std::vector<std::pair<std::string, StepValue>> best_values(const RunContent& run) {
+    std::vector<std::pair<std::string, StepValue>> values;
     for (const MetricsRecord& record : run.records) {
       if (record.kind != "evaluation") continue;
       for (const auto& [name, value] : record.values) {
         const std::string title = series_of(record) + ": " + name;
         const auto known = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == title; });
         if (known == values.end())
-          values.emplace_back(title, value);
-        else
-          known->second = value;
+          values.emplace_back(title, StepValue{value, record.step});
+        else if (known->second.step != run.best_step || record.step == run.best_step)
+          known->second = {value, record.step};
       }
     }
     return values;
@@ -150,15 +156,16 @@ class Page {
                 return fact != nullptr ? *fact : "\xe2\x80\x94";
               }),
               "number");
-    std::vector<std::vector<std::pair<std::string, double>>> last;
-    for (const RunContent& run : runs_) last.push_back(last_values(run));
-    const auto last_of = [&](const RunContent& run) -> const auto& {
-      return last[static_cast<size_t>(&run - runs_.data())];
+    std::vector<std::vector<std::pair<std::string, StepValue>>> best;
+    for (const RunContent& run : runs_) best.push_back(best_values(run));
+    const auto best_of = [&](const RunContent& run) -> const auto& {
+      return best[static_cast<size_t>(&run - runs_.data())];
     };
-    for (const std::string& key : keys_of(last_of))
-      add_row(key + " (last)", of_runs([&](const RunContent& run) {
-                const double* const value = find(last_of(run), key);
-                return number_text(value != nullptr ? *value : std::nan(""));
+    for (const std::string& key : keys_of(best_of))
+      add_row(key, of_runs([&](const RunContent& run) {
+                const StepValue* const found = find(best_of(run), key);
+                if (found == nullptr) return number_text(std::nan(""));
+                return number_text(found->value) + " (step " + format_count(found->step) + ")";
               }),
               "number");
     out_ += "</tbody></table></div>\n";

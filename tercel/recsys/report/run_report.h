@@ -25,9 +25,13 @@ struct RunContent {
   std::optional<int64_t> best_step;  ///< of its best checkpoint
   std::vector<MetricsRecord> records;
   std::vector<EvaluationDetails> details;
+  std::vector<std::string> warnings;  ///< about damaged lines, which are left out
 };
 
-/** Reads the folder of a run; its dataset and its tensors are not needed. DataError if it is none, or damaged. */
+/**
+ * Reads the folder of a run; its dataset and its tensors are not needed. DataError if it is none, or damaged; lines of
+ * metrics.jsonl that are damaged are left out, with a warning.
+ */
 TERCEL_API RunContent read_run(const std::string& folder);
 
 /** The page: curves, calibration, slices and configuration of the runs, side by side. Well-formed XML too. */

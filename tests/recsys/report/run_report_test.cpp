@@ -110,6 +110,43 @@ TEST(RunReport, OfRunFoldersAlone) {
   EXPECT_FALSE(read_run(root / "one").best_step.has_value());
 }
 
+TEST(RunReport, TheTableHasTheEvaluationsOfTheBestModel) {
+  RunContent run;
+  run.name = "runs/first";
+  const auto evaluation = [](const char* part, int64_t step, double auc) {
+    return MetricsRecord{"evaluation", part, step, {{"auc", auc}}};
+  };
+  run.records = {evaluation("valid", 10, 0.5), evaluation("valid", 20, 0.75), evaluation("valid", 1030, 0.625),
+                 evaluation("test", 20, 0.7),  evaluation("other", 10, 0.1),  evaluation("other", 1030, 0.2)};
+  run.best_step = 20;
+  const auto cell = [](const std::string& page, const std::string& title) {
+    const size_t row = page.find("<th>" + title + "</th><td class=\"number\">");
+    EXPECT_NE(row, std::string::npos) << title;
+    const size_t begin = page.find("<td", row), open = page.find('>', begin) + 1;
+    return page.substr(open, page.find('<', open) - open);
+  };
+  const std::string page = report_html(std::vector<RunContent>{run});
+  EXPECT_EQ(cell(page, "valid: auc"), "0.75000 (step 20)") << "not that of the last step";
+  EXPECT_EQ(cell(page, "test: auc"), "0.70000 (step 20)");
+  EXPECT_EQ(cell(page, "other: auc"), "0.20000 (step 1,030)") << "the last one, where the best model has none";
+  run.best_step.reset();
+  EXPECT_EQ(cell(report_html(std::vector<RunContent>{run}), "valid: auc"), "0.62500 (step 1,030)");
+}
+
+TEST(RunReport, ADamagedLineOfMetricsIsLeftOut) {
+  const TemporaryFolder root;
+  Trainer(stateful_config({"solver.eval_interval=3"}), small_dataset(root, 600), root / "run", Resume::Never)
+      .run(ignore);
+  const size_t records = read_run(root / "run").records.size();
+  EXPECT_TRUE(read_run(root / "run").warnings.empty());
+  const std::string text = root.get("run/metrics.jsonl");
+  root.put("run/metrics.jsonl", text.substr(0, 9) + "\n" + text);
+  const RunContent found = read_run(root / "run");
+  EXPECT_EQ(found.records.size(), records);
+  ASSERT_EQ(found.warnings.size(), 1u);
+  EXPECT_NE(found.warnings[0].find("run/metrics.jsonl: line 1 is left out"), std::string::npos) << found.warnings[0];
+}
+
 TEST(RunReport, ADamagedFileOfDetailsDoesNotStopARun) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 600);
