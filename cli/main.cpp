@@ -7,7 +7,9 @@ CommandFunction run_config;
 CommandFunction run_convert;
 CommandFunction run_doctor;
 CommandFunction run_eval;
+CommandFunction run_export;
 CommandFunction run_generate;
+CommandFunction run_import;
 CommandFunction run_info;
 CommandFunction run_predict;
 CommandFunction run_report;
@@ -24,6 +26,8 @@ constexpr Command kCommands[] = {
     {"tune", "search for good options by validation", run_tune},
     {"eval", "evaluate a trained model on a dataset", run_eval},
     {"predict", "predict click probabilities for a dataset or raw text", run_predict},
+    {"export", "write a trained model for HugeCTR or PyTorch", run_export},
+    {"import", "make a run of a model of HugeCTR or PyTorch", run_import},
     {"report", "write an HTML page that shows runs and compares them", run_report},
     {"info", "describe a dataset, a run or a checkpoint", run_info},
     {"verify", "check every checksum and every row of a dataset", run_verify},

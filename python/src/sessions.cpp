@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -19,6 +20,8 @@
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/embedding/table_rows.h"
+#include "tercel/recsys/hugectr/collection_files.h"
+#include "tercel/recsys/hugectr/session_states.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
 #include "tercel/recsys/trainer.h"
@@ -200,6 +203,83 @@ std::vector<std::string> to_names(const nb::list& names) {
   return out;
 }
 
+/** f(session), which reads files into its model. */
+template <class F>
+void load_files(SessionObject& self, const char* function, F&& f) {
+  self.expect_writes();
+  self.train([&](Session& session) {
+    TERCEL_CHECK(!session.has_gradients(), RuntimeError, function, ": within a step: call update() or discard() first");
+    f(session);
+  });
+}
+
+/** The tables of the collection, or those of these names, which the caller has checked. */
+std::vector<recsys::hugectr::CollectionTable> collection_of(Session& session, const std::vector<std::string>& names) {
+  std::vector<recsys::hugectr::CollectionTable> found;
+  for (const recsys::hugectr::CollectionTable& table : recsys::hugectr::collection_of(session.model()))
+    if (names.empty() || std::find(names.begin(), names.end(), table.table->name()) != names.end())
+      found.push_back(table);
+  return found;
+}
+
+/** HugeCTR's files of a model. */
+void register_hugectr_files(nb::class_<SessionObject, ModelObject>& session_class) {
+  namespace hugectr = recsys::hugectr;
+  session_class
+      .def("hugectr_save",
+           [](SessionObject& self, nb::handle prefix, int64_t iteration) {
+             const std::string path = to_path(prefix);
+             self.train([&](Session& session) {
+               hugectr::write_snapshot({path, iteration}, session.model(), hugectr::states_of(session));
+             });
+           })
+      .def("hugectr_load_dense",
+           [](SessionObject& self, nb::handle file) {
+             const std::string path = to_path(file);
+             load_files(self, "load_dense_weights",
+                        [&](Session& session) { hugectr::read_dense(path, session.model()); });
+           })
+      .def("hugectr_load_dense_states",
+           [](SessionObject& self, nb::handle file) {
+             const std::string path = to_path(file);
+             load_files(self, "load_dense_optimizer_states", [&](Session& session) {
+               hugectr::read_dense_states(path, session.model(), hugectr::states_of(session).dense,
+                                          optim::Optimizer::state_names(session.config().optimizer.type));
+             });
+           })
+      .def("hugectr_load_table",
+           [](SessionObject& self, nb::handle folder, const std::string& name) {
+             const std::string path = to_path(folder);
+             load_files(self, "load_sparse_weights",
+                        [&](Session& session) { hugectr::read_table(path, table_of(session.model(), name)); });
+           })
+      .def("hugectr_load_table_states",
+           [](SessionObject& self, nb::handle file, const std::string& name) {
+             const std::string path = to_path(file);
+             load_files(self, "load_sparse_optimizer_states", [&](Session& session) {
+               const auto& tables = session.model().embeddings().tables();
+               const hugectr::ModelStates states = hugectr::states_of(session);
+               for (size_t t = 0; t < tables.size(); ++t)
+                 if (tables[t]->name() == name)
+                   hugectr::read_table_states(path, *tables[t], states.tables[t],
+                                              recsys::rows_of_keys(*tables[t]).rows);
+             });
+           })
+      .def("hugectr_save_collection",
+           [](SessionObject& self, nb::handle folder, const nb::list& names, bool wide_keys) {
+             const std::string path = to_path(folder);
+             const std::vector<std::string> wanted = to_names(names);
+             self.train(
+                 [&](Session& session) { hugectr::write_collection(path, collection_of(session, wanted), wide_keys); });
+           })
+      .def("hugectr_load_collection", [](SessionObject& self, nb::handle folder, const nb::list& names) {
+        const std::string path = to_path(folder);
+        const std::vector<std::string> wanted = to_names(names);
+        load_files(self, "embedding_load",
+                   [&](Session& session) { hugectr::read_collection(path, collection_of(session, wanted)); });
+      });
+}
+
 }  // namespace
 
 nb::dict from_progress(const recsys::Progress& now) {
@@ -340,7 +420,9 @@ class TrainerObject {
 };
 
 void register_session(nb::module_& m) {
-  nb::class_<SessionObject, ModelObject>(m, "_Session")
+  nb::class_<SessionObject, ModelObject> session_class(m, "_Session");
+  register_hugectr_files(session_class);
+  session_class
       .def(nb::init<const ModelConfig&, nb::handle, nb::handle>(), nb::arg("config"), nb::arg("rows"),
            nb::arg("dtype").none())
       .def("step", [](SessionObject& self) { return self.train([](Session& session) { return session.step(); }); })

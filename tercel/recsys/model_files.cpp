@@ -45,11 +45,28 @@ void read_keys(Model& model, const Checkpoint& checkpoint) {
   }
 }
 
+CheckpointFile dense_file(Model& model, const optim::Optimizer& dense) {
+  CheckpointFile file = dense_file(model);
+  const auto names = optim::Optimizer::state_names(dense.options().type);
+  for (size_t i = 0; i < names.size(); ++i)
+    add_parts(file, model.parameters(), dense.states()[i], std::string("/") + names[i]);
+  return file;
+}
+
+std::vector<Tensor> map_states(Model& model, const Checkpoint& checkpoint, size_t table) {
+  const EmbeddingTable& of = *model.embeddings().tables()[table];
+  const optim::OptimizerOptions& optimizer = model.embeddings().optimizer(table);
+  const auto names = optim::Optimizer::state_names(optimizer);
+  const size_t per_row = optim::Optimizer::row_states(optimizer);
+  std::vector<Tensor> states;
+  for (size_t i = 0; i < names.size(); ++i)
+    states.push_back(checkpoint.map(table_file(table), state_name(of, names[i]), of.weight().dtype(),
+                                    {of.rows(), i + per_row < names.size() ? of.dim() : 1}));
+  return states;
+}
+
 std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer& dense) {
-  std::vector<CheckpointFile> files{dense_file(model)};
-  const auto dense_names = optim::Optimizer::state_names(dense.options().type);
-  for (size_t i = 0; i < dense_names.size(); ++i)
-    add_parts(files[0], model.parameters(), dense.states()[i], std::string("/") + dense_names[i]);
+  std::vector<CheckpointFile> files{dense_file(model, dense)};
   const EmbeddingCollection& embeddings = model.embeddings();
   for (size_t t = 0; t < embeddings.tables().size(); ++t) {
     const EmbeddingTable& table = *embeddings.tables()[t];

@@ -13,6 +13,10 @@ namespace tercel::recsys {
 
 /** The part of the first file that prediction needs, as views: dense weights and buffers. */
 TERCEL_API CheckpointFile dense_file(Model& model);
+/** The whole first file, as views: also the states of the dense weights' optimizer. */
+TERCEL_API CheckpointFile dense_file(Model& model, const optim::Optimizer& dense);
+/** Maps the states of a table's optimizer, in the order of Optimizer::state_names(), of a model with its keys. */
+TERCEL_API std::vector<Tensor> map_states(Model& model, const Checkpoint& checkpoint, size_t table);
 /**
  * Gives the tables the keys of a checkpoint, and with them the number of rows that training_files() then has. DataError
  * names the checkpoint and the table.

@@ -50,6 +50,13 @@ void LockedFolder::remove() noexcept {
   }
 }
 
+RunFolder RunFolder::of_new_run(const std::string& path) {
+  RunFolder found(path);
+  TERCEL_CHECK(!exists(path) || (is_directory(path) && (list_dir(path).empty() || exists(found.lock()))), IoError,
+               printable(path), ": expected a new folder or a run folder, but the path exists and is neither");
+  return found;
+}
+
 void RunFolder::write_config(const ModelConfig& content) const { write_file_atomically(config(), to_json(content)); }
 
 data::Dataset RunFolder::read_description() const {

@@ -23,6 +23,8 @@ namespace tercel::recsys {
 class RunFolder {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  /** IoError if there is something else at the path. */
+  static RunFolder of_new_run(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::string config() const { return join_path(path_, "config.json"); }

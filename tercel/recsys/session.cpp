@@ -545,6 +545,14 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   return check.warnings;
 }
 
+void Session::begin_after(int64_t steps) {
+  check_between_steps("begin_after");
+  TERCEL_CHECK(steps_ == 0, RuntimeError, "session: begin_after: it has trained ", steps_, " steps");
+  TERCEL_CHECK(steps >= 0, ValueError, "session: begin_after: expected a number of steps, got ", steps);
+  steps_ = first_step_ = steps;
+  expect_writes();
+}
+
 const optim::Optimizer& Session::dense_optimizer() const {
   TERCEL_CHECK(dense_, RuntimeError, "session: dense_optimizer: initialize() comes first");
   return *dense_;

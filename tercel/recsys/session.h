@@ -180,6 +180,12 @@ class TERCEL_API Session {
    * if the train rows are new), frozen layers, learning rate that was set. Returns the accepted differences.
    */
   std::vector<std::string> load(const Checkpoint& checkpoint, NewData new_data = NewData::Refuse);
+  /**
+   * Before the first step: says that the values that the caller has given the model and the optimizers' states were
+   * trained for so many steps elsewhere. The schedule and Adam go on behind them, the train rows begin with the first.
+   * RuntimeError after a step, ValueError for a negative number.
+   */
+  void begin_after(int64_t steps);
 
   /** Of the next step: the rate that was set, else by the schedule of the solver. */
   double learning_rate() const;

@@ -89,7 +89,7 @@ struct Trainer::State {
       : plan(plan_run(cfg, set)),
         dataset(set),
         session(config, set),
-        folder(checked_folder(path)),
+        folder(RunFolder::of_new_run(path)),
         lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), config.solver.keep_checkpoints),
         go_on(may_go_on) {
@@ -109,13 +109,6 @@ struct Trainer::State {
   bool must_stop() {
     must_stop_ = must_stop_ || stop_signal() != 0 || !go_on();
     return must_stop_;
-  }
-
-  static RunFolder checked_folder(const std::string& path) {
-    RunFolder found(path);
-    TERCEL_CHECK(!exists(path) || (is_directory(path) && (list_dir(path).empty() || exists(found.lock()))), IoError,
-                 printable(path), ": expected a new folder or a run folder, but the path exists and is neither");
-    return found;
   }
 
   /** The checkpoint to resume from, if there is one. */

@@ -8,10 +8,10 @@ import numpy as np
 import tercel.data as td
 import tercel.recsys as tr
 from tercel import _C
-from tercel.hugectr import fitting, log, model_files
+from tercel.hugectr import fitting, log
 from tercel.hugectr.arguments import check_choice, name_list, one_of
 from tercel.hugectr.embedding import EmbeddingCollectionConfig, SparseEmbedding
-from tercel.hugectr.enums import DataReaderType_t, Embedding_t, Tensor_t
+from tercel.hugectr.enums import DataReaderType_t, Tensor_t
 from tercel.hugectr.evaluation import Evaluation
 from tercel.hugectr.graph_json import read_graph, write_graph
 from tercel.hugectr.layers import DenseLayer, GroupDenseLayer
@@ -363,40 +363,18 @@ class Model:
         folder = os.path.dirname(prefix)
         if folder:
             os.makedirs(folder, exist_ok=True)
-        session, sparse = self.session, self._sparse()
-        model_files.save_dense(f"{prefix}_dense_{iter}.model", session, self._engine)
-        model_files.save_dense_states(f"{prefix}_opt_dense_{iter}.model", session)
-        for i, layer in enumerate(sparse):
-            table = self._tables[layer["top"]]
-            model_files.save_table(f"{prefix}{i}_sparse_{iter}.model", session, table, self._slots(layer))
-            model_files.save_table_states(f"{prefix}{i}_opt_sparse_{iter}.model", session, table)
+        self.session._of.hugectr_save(prefix, iter)
+        sparse = self._sparse()
         log.info(f"Wrote the model to {prefix}_dense_{iter}.model" +
                  (f" and {prefix}0_sparse_{iter}.model" + ("..." if len(sparse) > 1 else "") if sparse else ""))
 
-    def _slots(self, layer: Layer) -> Optional[List[Tuple[int, int]]]:
-        """(first key, end) of the slots of a LocalizedSlot embedding; none in the list if the data do not say."""
-        if layer["type"] != Embedding_t.LocalizedSlotSparseEmbeddingHash.value:
-            return None
-        start = 0
-        for part in self._engine[0]["sparse"]:
-            if part["top"] == layer["bottom"]:
-                slots = self._schema.slots[start:start + part["slot_num"]]
-                if all(slot.size for slot in slots):
-                    return [(slot.first_key, slot.first_key + slot.size) for slot in slots]
-                # Keys of such files continue from slot to slot.
-                sizes = layer["sparse_embedding_hparam"].get("slot_size_array", ())
-                ends = np.cumsum(sizes).tolist() if len(sizes) == len(slots) else []
-                return [(end - size, end) for end, size in zip(ends, sizes)]
-            start += part["slot_num"]
-        return None
-
     def load_dense_weights(self, dense_model_file: str) -> None:
         """Sets all dense weights from a file of save_params_to_files()."""
-        model_files.load_dense(dense_model_file, self.session, self._engine)
+        self.session._of.hugectr_load_dense(dense_model_file)
 
     def load_dense_optimizer_states(self, dense_opt_states_file: str) -> None:
         """Sets the states of the dense weights' optimizer."""
-        model_files.load_dense_states(dense_opt_states_file, self.session)
+        self.session._of.hugectr_load_dense_states(dense_opt_states_file)
 
     def _paths(self, given: Any, what: str) -> List[Tuple[str, Table]]:
         """(path, table) of a dict by names of embeddings, or of a list in their order."""
@@ -420,16 +398,17 @@ class Model:
         """
         given = one_of(sparse_embedding_files, sparse_embedding_files_map)
         for path, table in self._paths(given, "load_sparse_weights"):
-            model_files.load_table(path, self.session, table)
+            self.session._of.hugectr_load_table(path, table.name)
 
     def load_sparse_optimizer_states(self, sparse_opt_states_files: Any = None, *,
                                      sparse_opt_states_files_map: Any = None) -> None:
         """Sets the states of the tables' optimizers, in the same way."""
         given = one_of(sparse_opt_states_files, sparse_opt_states_files_map)
         for path, table in self._paths(given, "load_sparse_optimizer_states"):
-            model_files.load_table_states(path, self.session, table)
+            self.session._of.hugectr_load_table_states(path, table.name)
 
-    def _collection(self, names: Sequence[str]) -> Tuple[List[Table], Dict[str, int]]:
+    def _collection(self, names: Sequence[str]) -> List[str]:
+        """The names of tables of the collection; empty: all."""
         self.session
         known = list(dict.fromkeys(layer["table"] for layer in self._engine if layer["type"] == "EmbeddingLookup"))
         if not known:
@@ -437,15 +416,15 @@ class Model:
         for name in names:
             if name not in known:
                 raise _C.ConfigError(f"Model: there is no table {name!r}; known: {', '.join(known)}")
-        return [self._tables[name] for name in names or known], {name: i for i, name in enumerate(known)}
+        return list(names)
 
     def embedding_dump(self, path: str, table_names: Sequence[str] = ()) -> None:
         """Writes the tables of the collection, or some, to path/embedding_collection_0."""
-        tables, ids = self._collection(name_list(list(table_names), "embedding_dump: table_names"))
-        model_files.dump_collection(os.path.join(path, "embedding_collection_0"), self.session, tables, ids,
-                                    self._solver.i64_input_key)
+        names = self._collection(name_list(list(table_names), "embedding_dump: table_names"))
+        self.session._of.hugectr_save_collection(os.path.join(path, "embedding_collection_0"), names,
+                                                 bool(self._solver.i64_input_key))
 
     def embedding_load(self, path: str, table_names: Sequence[str] = ()) -> None:
         """Sets them from such a folder."""
-        tables, ids = self._collection(name_list(list(table_names), "embedding_load: table_names"))
-        model_files.load_collection(os.path.join(path, "embedding_collection_0"), self.session, tables, ids)
+        names = self._collection(name_list(list(table_names), "embedding_load: table_names"))
+        self.session._of.hugectr_load_collection(os.path.join(path, "embedding_collection_0"), names)
