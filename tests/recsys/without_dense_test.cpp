@@ -51,6 +51,8 @@ TEST(WithoutDense, EveryPresetLearnsTheSameEachTime) {
     const data::Dataset dataset = ratings(root, columns);
     ASSERT_EQ(dataset.schema.dense_dim, 0);
     for (const std::string_view name : preset_names()) {
+      if (name == "din" || name == "bst") continue;  // of histories: preset_sequences_test.cpp
+      if (name == "lr" && columns > 1) continue;     // the label is no sum of what the columns say
       SCOPED_TRACE(std::string(name) + " of " + std::to_string(columns) + " columns");
       const ModelConfig config = preset_config(name, {"solver.epochs=4", "solver.lr=0.05"});
       const std::string run = std::string(name) + std::to_string(columns);

@@ -5,7 +5,10 @@
 #include "tercel/recsys/layers/arithmetic.h"
 #include "tercel/recsys/layers/attention.h"
 #include "tercel/recsys/layers/batch_norm.h"
+#include "tercel/recsys/layers/compressed_interaction.h"
 #include "tercel/recsys/layers/dice.h"
+#include "tercel/recsys/layers/field_aware.h"
+#include "tercel/recsys/layers/grouped_inner_product.h"
 #include "tercel/recsys/layers/gru.h"
 #include "tercel/recsys/layers/inner_product.h"
 #include "tercel/recsys/layers/interaction.h"
@@ -63,16 +66,19 @@ constexpr LayerEntry kLayers[] = {
     entry<BatchNorm>("BatchNorm"),
     entry<BinaryCrossEntropyLoss>("BinaryCrossEntropyLoss"),
     entry<Cast>("Cast"),
+    entry<CompressedInteraction>("CompressedInteraction"),
     entry<Concat>("Concat", kCombinesInputs),
     entry<CrossEntropyLoss>("CrossEntropyLoss"),
     entry<Dropout>("Dropout"),
     entry<Elu>("ELU"),
     entry<ElementwiseMultiply>("ElementwiseMultiply"),
+    entry<FieldAwareInteraction>("FieldAwareInteraction"),
     entry<FmOrder2>("FmOrder2"),
     entry<FusedReshapeConcat>("FusedReshapeConcat"),
     entry<FusedReshapeConcatGeneral>("FusedReshapeConcatGeneral"),
     entry<Gru>("GRU"),
     entry<Gather>("Gather"),
+    entry<GroupedInnerProduct>("GroupedInnerProduct"),
     entry<InnerProduct>("InnerProduct"),
     entry<Interaction>("Interaction", kCombinesInputs),
     entry<LayerNorm>("LayerNorm"),
@@ -81,6 +87,7 @@ constexpr LayerEntry kLayers[] = {
     entry<MultiCross>("MultiCross"),
     entry<MultiCrossEntropyLoss>("MultiCrossEntropyLoss"),
     entry<MultiHeadAttention>("MultiHeadAttention"),
+    entry<PaddingMask>("PaddingMask"),
     entry<PReluDice>("PReLU_Dice"),
     entry<Relu>("ReLU"),
     entry<ReduceMean>("ReduceMean"),
