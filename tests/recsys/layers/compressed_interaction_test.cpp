@@ -40,7 +40,7 @@ TEST(CompressedInteractionLayer, TwoLayersAsInThePaper) {
 
 TEST(CompressedInteractionLayer, InitialValuesAndRefusals) {
   Built layer("CompressedInteraction", {{30, 4}}, R"({"num_outputs": [50]})");
-  expect_normal(layer.parameter("0.weight"), std::sqrt(2.0 / (30 * 30 + 50)));
+  expect_normal(layer.parameter("0.weight"), std::sqrt(2.0 / (30 * 30 + 50)) / 0.87962566);
   refuses("CompressedInteraction", {{6}}, R"({"num_outputs": [2]})",
           "[CompressedInteraction x] expected one input [batch, fields, d] but got [batch, 6]");
   refuses("CompressedInteraction", {{3, 2}}, R"({"num_outputs": []})", "num_outputs");

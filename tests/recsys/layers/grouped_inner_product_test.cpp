@@ -28,7 +28,7 @@ TEST(GroupedInnerProductLayer, EachGroupHasItsOwnWeights) {
 
 TEST(GroupedInnerProductLayer, InitialValuesAndRefusals) {
   Built layer("GroupedInnerProduct", {{20, 30}}, R"({"fc_param": {"num_output": 10}})");
-  expect_normal(layer.parameter("weight"), std::sqrt(2.0 / 40));
+  expect_normal(layer.parameter("weight"), std::sqrt(2.0 / 40) / 0.87962566);
   refuses("GroupedInnerProduct", {{6}}, R"({"fc_param": {"num_output": 4}})",
           "[GroupedInnerProduct x] expected one input [batch, groups, n] but got [batch, 6]");
   refuses("GroupedInnerProduct", {{3, 2}}, R"({"fc_param": {"num_output": 0}})", "num_output");
