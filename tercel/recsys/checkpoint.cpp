@@ -269,15 +269,15 @@ std::optional<int64_t> last_step(const std::string& folder) {
 
 std::optional<double> Evaluation::score() const {
   constexpr std::string_view kLogLoss = "log_loss";
+  std::optional<double> auc;
   double sum = 0, heads = 0;
   for (const Metric& metric : metrics) {
-    if (metric.name == "auc") return metric.value;
+    if (metric.name == "auc") auc = metric.value;
     if (metric.name.substr(0, metric.name.find('/')) != kLogLoss) continue;
     sum += metric.value;
     heads += 1;
   }
-  if (heads == 0) return std::nullopt;
-  return -sum / heads;
+  return heads == 0 ? auc : -sum / heads;
 }
 
 std::vector<std::string> rank_checkpoints(const std::string& folder) {

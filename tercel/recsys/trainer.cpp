@@ -366,8 +366,8 @@ struct Trainer::State {
     for (const std::string& text : passed_over) warn(text);
     TERCEL_CHECK(best, IoError, printable(folder.checkpoints()), ": the checkpoints vanished while the run ended");
     if (best->info().step != session.steps()) {
-      best = Checkpoint(best->folder());  // now its content is compared too
-      session.load(*best);
+      best = Checkpoint(best->folder());     // now its content is compared too
+      session.load(*best, NewData::Accept);  // it may be the model with which training on new rows began
     }
     result.best_step = session.steps();
     if (best->evaluation() && session.validation_rows() > 0) result.valid = metrics_of(*best->evaluation());

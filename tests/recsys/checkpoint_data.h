@@ -40,7 +40,7 @@ inline RunIdentity identity() {
 }
 
 inline Evaluation evaluation_of(double auc, const std::string& rows = "0011223344556677") {
-  return {rows, {{"auc", auc}, {"log_loss", 0.5}}};
+  return {rows, {{"auc", auc}, {"log_loss", 1 - auc}}};
 }
 
 inline void save(CheckpointStore& store, int64_t step, double metric = -1) {

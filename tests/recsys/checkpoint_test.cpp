@@ -101,16 +101,17 @@ TEST(Checkpoint, EvaluationsOnOtherRowsAreNotCompared) {
   EXPECT_EQ(rank_checkpoints(root / "c"), (Names{step(2), step(3), step(4), step(1)}));
 }
 
-TEST(Checkpoint, ModelsAreComparedByAucOrLogLoss) {
+TEST(Checkpoint, ModelsAreComparedByLogLossOrAuc) {
   const auto score = [](std::vector<Evaluation::Metric> metrics) {
     Evaluation evaluation;
     evaluation.metrics = std::move(metrics);
     return evaluation.score();
   };
-  EXPECT_EQ(score({{"log_loss", 0.5}, {"auc", 0.75}}), 0.75);
+  EXPECT_EQ(score({{"log_loss", 0.5}, {"auc", 0.75}}), -0.5);
+  EXPECT_EQ(score({{"auc", 0.75}, {"accuracy", 0.9}}), 0.75);
   EXPECT_EQ(score({{"accuracy", 0.9}, {"log_loss", 0.5}}), -0.5);
   EXPECT_EQ(score({{"log_loss/click", 0.5}, {"auc/click", 0.9}, {"log_loss/buy", 0.25}}), -0.375)
-      << "of several heads without an AUC the mean";
+      << "of several heads the mean";
   EXPECT_EQ(score({{"auc/click", 0.9}, {"log_loss_other", 1}}), std::nullopt);
 }
 

@@ -25,9 +25,14 @@ constexpr auto kAlways = [](int64_t) { return true; };
 
 /** A model that soon learns its rows by heart. */
 ModelConfig greedy_config() {
-  ModelConfig config = stateful_config({"solver.lr=0.1", "solver.batchsize=32", "data.shuffle=true"});
+  ModelConfig config = stateful_config({"solver.lr=0.2", "solver.batchsize=16", "data.shuffle=true"});
   config.solver.epochs = 0;
   return config;
+}
+
+double log_loss_of(const Progress& now) {
+  EXPECT_EQ(now.metrics.at(1).first, "log_loss");
+  return now.metrics.at(1).second;
 }
 
 data::Dataset without_valid(const TemporaryFolder& root) {
@@ -52,19 +57,19 @@ TEST(EarlyStop, EndsWithTheBestModelAndTestsThatOnce) {
     if (now.part == data::PartName::Test)
       tested.push_back(now.step);
     else
-      valid.emplace_back(now.step, now.metrics.at(0).second);
+      valid.emplace_back(now.step, log_loss_of(now));
   }),
             TrainEnd::Early);
   ASSERT_GE(valid.size(), 5u);
   for (size_t i = 1; i < valid.size(); ++i)  // four in an epoch of 102 steps
     EXPECT_NEAR(static_cast<double>(valid[i].first - valid[i - 1].first), 25.5, 0.5);
   const auto best =
-      std::max_element(valid.begin(), valid.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      std::min_element(valid.begin(), valid.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   EXPECT_EQ(valid.end() - best, 5) << "the best and four more";
   EXPECT_EQ(tested, std::vector<int64_t>{best->first});
   const RunResult& result = trainer.result();
   EXPECT_EQ(result.best_step, best->first);
-  EXPECT_EQ(result.valid.at(0).second, best->second);
+  EXPECT_EQ(result.valid.at(1).second, best->second);
   EXPECT_EQ(result.validations, static_cast<int64_t>(valid.size()));
   EXPECT_EQ(trainer.step(), valid.back().first);
   EXPECT_EQ(trainer.session().steps(), best->first);
@@ -159,18 +164,18 @@ TEST(EarlyStop, WithoutItARunGoesOnAndTakesTheBestModel) {
   const data::Dataset dataset = without_valid(root);
   ModelConfig config = greedy_config();
   config.solver.epochs = 6;
+  set_config(config, "solver.lr=0.4");
   Trainer trainer(config, dataset, root / "run", Resume::Never);
-  std::vector<double> aucs;
+  std::vector<double> losses;
   EXPECT_EQ(trainer.run([&](const Progress& now) {
-    if (now.kind == Progress::Kind::Evaluation && now.part == data::PartName::Valid)
-      aucs.push_back(now.metrics.at(0).second);
+    if (now.kind == Progress::Kind::Evaluation && now.part == data::PartName::Valid) losses.push_back(log_loss_of(now));
   }),
             TrainEnd::Done);
-  ASSERT_EQ(aucs.size(), 6u) << "once in each epoch";
-  EXPECT_EQ(trainer.step(), 6 * 26);
-  const auto best = std::max_element(aucs.begin(), aucs.end()) - aucs.begin();
+  ASSERT_EQ(losses.size(), 6u) << "once in each epoch";
+  EXPECT_EQ(trainer.step(), 6 * 51);
+  const auto best = std::min_element(losses.begin(), losses.end()) - losses.begin();
   EXPECT_LT(best, 5);
-  EXPECT_EQ(trainer.result().best_step, (best + 1) * 26);
+  EXPECT_EQ(trainer.result().best_step, (best + 1) * 51);
 }
 
 TEST(EarlyStop, RowsOfOneClassAreComparedByLogLoss) {
@@ -201,8 +206,30 @@ TEST(EarlyStop, OtherValidationRowsBeginAnew) {
   Trainer trainer(config, other, root / "run", Resume::Auto, NewData::Accept);
   const int64_t before = trainer.step();
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done) << "earlier validations do not count";
-  EXPECT_GT(trainer.step(), before);
-  EXPECT_GT(trainer.result().best_step, before);
+  EXPECT_EQ(trainer.step(), before + 2 * 51);
+  EXPECT_GE(trainer.result().best_step, before);
+}
+
+TEST(EarlyStop, TheModelBeforeNewRowsCanStayTheBest) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  const data::Dataset dataset = without_valid(root);
+  ModelConfig config = greedy_config();
+  int64_t before = 0;
+  {
+    Trainer trainer(config, dataset, root / "run", Resume::Never);
+    trainer.run(ignore);
+    before = trainer.step();
+  }
+  data::Dataset other = small_dataset(root, 1200, 0.25, "other", /*seed=*/7);
+  other.valid = {};
+  config.solver.epochs = 2;
+  set_config(config, "solver.lr=2");  // too large: each further step makes it worse
+  Trainer trainer(config, other, root / "run", Resume::Auto, NewData::Accept);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+  EXPECT_EQ(trainer.result().best_step, before);
+  EXPECT_EQ(trainer.session().steps(), before);
+  EXPECT_EQ(trainer.session().evaluate(kAlways), trainer.result().test);
 }
 
 }  // namespace
