@@ -79,8 +79,9 @@ TEST(PresetSequences, SlotsHaveOtherNames) {
   const TemporaryFolder root;
   const data::Dataset dataset = histories(root / "data", "clicked");
   for (const char* name : {"din", "bst"}) {
-    TERCEL_EXPECT_THROW(Model(preset_config(name), dataset.schema), ConfigError,
-                        "layers.history.index: in '=slot(history)': the dataset has no slot 'history'");
+    TERCEL_EXPECT_THROW(
+        Model(preset_config(name), dataset.schema), ConfigError,
+        "layers.history.index: in '=slot(history)': the model reads a slot 'history', which the dataset does not have");
     Model(preset_config(name, {"layers.history.index=[\"=slot(clicked)\"]"}), dataset.schema);
   }
 }

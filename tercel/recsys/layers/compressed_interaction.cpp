@@ -37,13 +37,14 @@ void CompressedInteraction::forward(Span<Tensor> bottoms, std::vector<Tensor>& t
   const Tensor x0 = reshape(transpose(bottoms[0], 1, 2), {rows * d, fields});
   const Tensor columns = view(x0, {rows * d, fields, 1});
   Tensor x = x0;
-  std::vector<Tensor> sums;
+  sums_.clear();  // also after a step that failed
   for (const Sublayer& layer : layers_) {
     const Tensor weighted = view(mm(x, parameters_[layer.weight]), {rows * d, layer.vectors, fields});
     x = view(bmm(weighted, columns), {rows * d, layer.vectors});
-    sums.push_back(sum(view(x, {rows, d, layer.vectors}), {1}));
+    sums_.push_back(sum(view(x, {rows, d, layer.vectors}), {1}));
   }
-  tops[0] = sums.size() == 1 ? sums[0] : cat(sums, 1);
+  tops[0] = sums_.size() == 1 ? sums_[0] : cat(sums_, 1);
+  sums_.clear();
 }
 
 }  // namespace tercel::recsys

@@ -39,6 +39,7 @@ class CompressedInteraction final : public Layer {
   };
   nn::ParameterArena& parameters_;
   std::vector<Sublayer> layers_;
+  std::vector<Tensor> sums_;  // of a step; the vector keeps its memory
 };
 
 }  // namespace tercel::recsys

@@ -96,8 +96,8 @@ class Expression {
       if (schema_.slots[s].name == name) return static_cast<int64_t>(s);
       known.push_back(schema_.slots[s].name);
     }
-    refuse(str_cat({"the dataset has no slot '", printable(name), "'"}), known_names(name, known),
-           "; write another one there, as \"=slot(NAME)\"");
+    refuse(str_cat({"the model reads a slot '", printable(name), "', which the dataset does not have"}),
+           known_names(name, known), "; another one is written as =slot(NAME)");
   }
 
   void skip_blanks() {

@@ -48,8 +48,8 @@ TEST(SizeExpressions, NameWhatIsWrong) {
   refuses("=2-1", "unexpected '-'");
   refuses("=2x", "expected a number but found '2x'");
   refuses("=slits", "unknown name 'slits'; did you mean 'slots'?");
-  refuses("=slot(usr)", "the dataset has no slot 'usr'; did you mean 'user'?");
-  refuses("=slot(item)", "write another one there, as \"=slot(NAME)\"");
+  refuses("=slot(usr)", "the model reads a slot 'usr', which the dataset does not have; did you mean 'user'?");
+  refuses("=slot(item)", "; another one is written as =slot(NAME)");
   refuses("=slot", "expected '('");
   refuses("=slot(user", "expected ')'");
   refuses("=99999999999999999999", "overflows");
