@@ -10,6 +10,7 @@
 #include "tercel/recsys/model/graph_options_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
 #include "tercel/util/suggest.h"
 
 namespace tercel::cli {
@@ -18,7 +19,7 @@ CommandFunction run_config;
 
 namespace {
 
-/** A section of a configuration or a type of layers, with its options. */
+/** A section of a configuration or a type of layers, with its options, or a shipped model with what it is. */
 struct Topic {
   std::string name;
   std::string title;
@@ -48,6 +49,18 @@ std::vector<Topic> layers() {
   return topics;
 }
 
+std::vector<Topic> models() {
+  std::vector<Topic> topics;
+  for (const std::string_view name : recsys::preset_names()) {
+    std::string text;
+    const Json config = parse_json(recsys::preset(name), name, JsonErrors::Config);
+    for (const auto& [key, value] : config.at("about").items())
+      text += str_cat({"  ", key, ": ", value.get<std::string>(), "\n"});
+    topics.push_back({std::string(name), str_cat({"model ", name}), text});
+  }
+  return topics;
+}
+
 std::string text_of(const std::vector<Topic>& topics) {
   std::string text;
   for (const Topic& topic : topics) text += (text.empty() ? "" : "\n") + topic.title + "\n" + topic.options;
@@ -69,27 +82,33 @@ std::string list_of(const std::vector<Topic>& topics) {
 
 std::string overview() {
   return text_of(sections()) +
-         "\nlayers; `tercel config TYPE` shows the options of one, `tercel config layers` of all\n" + list_of(layers());
+         "\nlayers; `tercel config TYPE` shows the options of one, `tercel config layers` of all\n" +
+         list_of(layers()) + "\nmodels; `tercel config MODEL` shows the paper of one, `tercel config models` of all\n" +
+         list_of(models());
 }
 
 std::string text_of_topic(const std::string& name) {
   if (name == "layers") return text_of(layers());
+  if (name == "models") return text_of(models());
   std::vector<Topic> all = sections();
   for (Topic& layer : layers()) all.push_back(std::move(layer));
-  std::vector<std::string_view> known = {"layers"};
+  for (Topic& model : models()) all.push_back(std::move(model));
+  std::vector<std::string_view> known = {"layers", "models"};
   for (const Topic& topic : all) {
     if (topic.name == name) return text_of({topic});
     known.push_back(topic.name);
   }
   throw_error<ConfigError>(
-      {"config: unknown section or type of layers '", printable(name), "'", known_names(name, known)});
+      {"config: unknown section, type of layers or model '", printable(name), "'", known_names(name, known)});
 }
 
 }  // namespace
 
 int run_config(CommandLine& line) {
   std::string topic;
-  line.optional_argument("TOPIC", "solver, optimizer, data, layers, or a type of layers as InnerProduct; default: all",
+  line.optional_argument("TOPIC",
+                         "solver, optimizer, data, layers, models, a type of layers as InnerProduct, or a shipped "
+                         "model as dlrm; default: all",
                          topic);
   line.example("tercel config solver");
   if (!line.parse()) {

@@ -47,7 +47,8 @@ struct TrainFlags {
   static constexpr auto fields() {
     return std::tuple(
         Field{"model", &TrainFlags::model,
-              "wdl, deepfm, dcn, dlrm, or a configuration file in JSON; default dlrm, or the run's with --resume"},
+              "a shipped model (lr, fm, ffm, wdl, deepfm, dcn, dcnv2, dlrm, dlrm_dcnv2, xdeepfm, autoint, finalmlp, "
+              "neumf, mmoe, din, bst), or a configuration file in JSON; default dlrm, or the run's with --resume"},
         Field{"out", &TrainFlags::out, "folder of the run; default runs/MODEL-N with the first N that is free"},
         Field{"resume", &TrainFlags::resume, "auto: continue from the last checkpoint in --out, if there is one"},
         Field{

@@ -8,6 +8,7 @@
 # Upward links are errors: a layer may name only strictly lower ones, and io and data none above core.
 
 include(${CMAKE_CURRENT_LIST_DIR}/TercelIsa.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/TercelPresets.cmake)
 
 # tools/check_layers.py reads this order and checks includes against it.
 # arrow is a module that is loaded, not linked (TercelArrow.cmake): it includes only the border in data.
@@ -58,6 +59,10 @@ function(tercel_layer)
   endif()
   if(arg_NAME STREQUAL ops)
     list(APPEND sources ${TERCEL_GENERATED_OPS})
+  endif()
+  if(arg_NAME STREQUAL recsys)
+    tercel_presets(presets)
+    list(APPEND sources ${presets})
   endif()
   if(arg_NAME STREQUAL util)
     list(APPEND sources ${PROJECT_BINARY_DIR}/generated/version.cpp)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tercel/recsys/layers/layers_impl.h"
+#include "tercel/recsys/model/config.h"
 #include "tests/cli/program.h"
 
 namespace tercel::cli {
@@ -42,9 +43,19 @@ TEST(ConfigCommand, ShowsOneTopic) {
   EXPECT_NE(shown({"config", "layers"}).find("\nlayer InnerProduct\n"), std::string::npos);
 }
 
+TEST(ConfigCommand, ShowsWhatTheShippedModelsAre) {
+  const std::string all = shown({"config", "models"});
+  for (const std::string_view name : recsys::preset_names()) {
+    const std::string text = shown({"config", std::string(name)});
+    EXPECT_TRUE(text.starts_with("model " + std::string(name) + "\n  paper: ")) << text;
+    EXPECT_NE(text.find("\n  parameters: "), std::string::npos) << text;
+    EXPECT_NE(all.find(text), std::string::npos) << text;
+  }
+}
+
 TEST(ConfigCommand, AnUnknownTopicIsAnError) {
   expect_error(run({"config", "solvr"}), 2,
-               {"config: unknown section or type of layers 'solvr'", "did you mean 'solver'"});
+               {"config: unknown section, type of layers or model 'solvr'", "did you mean 'solver'"});
   expect_error(run({"config", "solver", "data"}), 2, {"config: "});
 }
 

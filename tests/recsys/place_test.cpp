@@ -43,7 +43,7 @@ TEST(Place, AFloat64SessionTrainsAsOneOfFloat32) {
   std::vector<ModelConfig> configs{stateful_config()};
   for (const char* rule : {"SGD", "MomentumSGD", "AdaGrad", "Ftrl"})
     configs.push_back(stateful_config({std::string("optimizer.type=") + rule}));
-  for (const std::string_view name : preset_names()) configs.push_back(test::preset_config(name));
+  for (const std::string_view name : preset_names()) configs.push_back(test::small_preset_config(name));
   for (const ModelConfig& config : configs) {
     SCOPED_TRACE(config.model_name + " " + std::string(to_string(config.optimizer.type)));
     Session narrow(config, dataset), wide(config, dataset);

@@ -98,7 +98,7 @@ TEST(StepAllocation, NoneInThePresets) {
     set_num_threads(threads);
     for (const std::string_view name : preset_names()) {
       SCOPED_TRACE(std::string(name) + ", threads: " + std::to_string(threads));
-      expect_no_allocation(test::preset_config(name), dataset);
+      expect_no_allocation(test::small_preset_config(name), dataset);
     }
   }
 }

@@ -46,6 +46,15 @@ inline ModelConfig preset_config(std::string_view name, const std::vector<std::s
   return config;
 }
 
+/** A shipped model for small_dataset(), of which those of histories read two fields. */
+inline ModelConfig small_preset_config(std::string_view name, std::vector<std::string> assignments = {}) {
+  if (name == "din" || name == "bst") {
+    assignments.emplace_back(R"json(layers.history.index=["=slot(C1)"])json");
+    assignments.emplace_back(R"json(layers.target.index=["=slot(C2)"])json");
+  }
+  return preset_config(name, assignments);
+}
+
 /** A model with every kind of state: two tables of different optimizers, dropout, running statistics. */
 constexpr std::string_view kStatefulModel = R"json({
   "model_name": "stateful",

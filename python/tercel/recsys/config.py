@@ -18,7 +18,7 @@ ModelLike = Union[str, "os.PathLike[str]", Mapping[str, Any], "Graph"]
 
 
 def preset_names() -> List[str]:
-    """The names of the models that Tercel has: "wdl", "deepfm", "dcn", "dlrm"."""
+    """The names of the models that Tercel has: "autoint", ..., "deepfm", "dlrm", "xdeepfm"."""
     names: List[str] = _C._preset_names()
     return names
 

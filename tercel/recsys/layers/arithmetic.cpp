@@ -65,8 +65,8 @@ void ReduceMean::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const 
 WeightMultiply::WeightMultiply(const Options& options, BuildContext& context)
     : Layer(context), parameters_(context.parameters) {
   const std::vector<int64_t>& dims = options.weight_dims;
-  TERCEL_CHECK(dims.size() == 2, ConfigError, "[WeightMultiply ", context.name, "] weight_dims is [slots, d], not ",
-               IntSpan(dims));
+  TERCEL_CHECK(dims.size() == 2 && dims[1] > 0, ConfigError, "[WeightMultiply ", context.name,
+               "] weight_dims is [slots, d], not ", IntSpan(dims));
   if (context.bottoms.size() != 1 || context.bottoms[0].sizes.size() != 1 || context.bottoms[0].sizes[0] != dims[0])
     refuse_inputs(context, str_cat({"one input [batch, ", dims[0], "]"}));
   weight_ =

@@ -72,7 +72,7 @@ struct WeightMultiplyOptions {
   Initializer weight_init = Initializer::Default;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"weight_dims", &WeightMultiplyOptions::weight_dims, "[slots, d]", at_least(1),
+    return std::tuple(Field{"weight_dims", &WeightMultiplyOptions::weight_dims, "[slots, d]", at_least(0),
                             at_most(1 << 24), required()},
                       Field{"weight_init", &WeightMultiplyOptions::weight_init, "initial weights"});
   }

@@ -7,6 +7,7 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/permute.h"
 #include "tercel/ops/views/views.h"
 
@@ -58,6 +59,18 @@ void SequenceMask::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, cons
   const Tensor from = to(lt(from_positions_, bottoms[0]), from_positions_.dtype());
   const Tensor there = to(lt(to_positions_, bottoms[1]), from_positions_.dtype());
   tops[0] = mul(view(from, {rows, 1, from_, 1}), view(there, {rows, 1, 1, to_}));
+}
+
+PaddingMask::PaddingMask(const Options&, BuildContext& context) : Layer(context) {
+  if (context.bottoms.size() != 1 || context.bottoms[0].sizes.size() != 2)
+    refuse_inputs(context, "one input [batch, T, d]");
+  add_top(DimVector{1, 1, context.bottoms[0].sizes[0]});
+}
+
+void PaddingMask::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  const Tensor x = bottoms[0].detach();
+  const Tensor there = to(any(ne(x, 0), {-1}), x.dtype());
+  tops[0] = view(there, {x.size(0), 1, 1, x.size(1)});
 }
 
 Softmax::Softmax(const Options& options, BuildContext& context) : Layer(context), factor_(options.factor) {

@@ -3,6 +3,7 @@
 
 #include <tuple>
 
+#include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
 
@@ -38,6 +39,17 @@ class SequenceMask final : public Layer {
  private:
   int64_t from_, to_;
   Tensor from_positions_, to_positions_;
+};
+
+/**
+ * Vectors of a sequence [B, T, d] -> a mask [B, 1, 1, T]: 0 where all elements of a vector are 0, as those of the
+ * places behind the end are that a lookup with combiner concat fills, else 1. It has no gradient.
+ */
+class PaddingMask final : public Layer {
+ public:
+  using Options = NoOptions;
+  PaddingMask(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
 };
 
 struct SoftmaxOptions {

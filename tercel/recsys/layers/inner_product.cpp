@@ -7,20 +7,26 @@
 
 namespace tercel::recsys {
 
+nn::Init initial_weight(const InnerProductOptions::Parameters& options, int64_t in) {
+  const int64_t out = options.num_output;
+  return resolve(options.weight_init, in, out, nn::Init::xavier_normal(in, out),
+                 nn::Init::uniform(1 / (static_cast<double>(in) + static_cast<double>(out))));
+}
+
+nn::Init initial_bias(const InnerProductOptions::Parameters& options) {
+  const auto k = static_cast<double>(options.num_output);
+  return resolve(options.bias_init, 0, options.num_output, nn::Init::normal(std::sqrt(1 / k)),
+                 nn::Init::uniform(1 / k));
+}
+
 InnerProduct::InnerProduct(const Options& options, BuildContext& context)
     : Layer(context), parameters_(context.parameters) {
   if (context.bottoms.size() != 1 || context.bottoms[0].sizes.empty())
     refuse_inputs(context, "one input [batch, ..., n]");
-  const InnerProductOptions::Parameters& p = options.fc_param;
-  const int64_t in = context.bottoms[0].sizes.back(), out = p.num_output;
-  const auto n = static_cast<double>(in), k = static_cast<double>(out);
+  const int64_t in = context.bottoms[0].sizes.back(), out = options.fc_param.num_output;
   const std::string name(context.name);
-  weight_ = parameters_.reserve(
-      name + ".weight", {in, out},
-      resolve(p.weight_init, in, out, nn::Init::xavier_normal(in, out), nn::Init::uniform(1 / (n + k))));
-  bias_ =
-      parameters_.reserve(name + ".bias", {out},
-                          resolve(p.bias_init, 0, out, nn::Init::normal(std::sqrt(1 / k)), nn::Init::uniform(1 / k)));
+  weight_ = parameters_.reserve(name + ".weight", {in, out}, initial_weight(options.fc_param, in));
+  bias_ = parameters_.reserve(name + ".bias", {out}, initial_bias(options.fc_param));
   DimVector top = context.bottoms[0].sizes;
   top.back() = out;
   add_top(std::move(top));

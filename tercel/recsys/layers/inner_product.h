@@ -29,6 +29,11 @@ struct InnerProductOptions {
   }
 };
 
+/** The initial weights of `in` inputs. */
+nn::Init initial_weight(const InnerProductOptions::Parameters& options, int64_t in);
+/** The initial bias. */
+nn::Init initial_bias(const InnerProductOptions::Parameters& options);
+
 /** [B, ..., n] -> [B, ..., num_output]: x W + b. Parameters weight [n, num_output], bias [num_output]. */
 class InnerProduct final : public Layer {
  public:

@@ -5,7 +5,10 @@
 #include "tercel/recsys/layers/arithmetic.h"
 #include "tercel/recsys/layers/attention.h"
 #include "tercel/recsys/layers/batch_norm.h"
+#include "tercel/recsys/layers/compressed_interaction.h"
 #include "tercel/recsys/layers/dice.h"
+#include "tercel/recsys/layers/field_aware.h"
+#include "tercel/recsys/layers/grouped_inner_product.h"
 #include "tercel/recsys/layers/gru.h"
 #include "tercel/recsys/layers/inner_product.h"
 #include "tercel/recsys/layers/interaction.h"
@@ -63,16 +66,19 @@ constexpr LayerEntry kLayers[] = {
     entry<BatchNorm>("BatchNorm"),
     entry<BinaryCrossEntropyLoss>("BinaryCrossEntropyLoss"),
     entry<Cast>("Cast"),
+    entry<CompressedInteraction>("CompressedInteraction"),
     entry<Concat>("Concat", kCombinesInputs),
     entry<CrossEntropyLoss>("CrossEntropyLoss"),
     entry<Dropout>("Dropout"),
     entry<Elu>("ELU"),
     entry<ElementwiseMultiply>("ElementwiseMultiply"),
+    entry<FieldAwareInteraction>("FieldAwareInteraction"),
     entry<FmOrder2>("FmOrder2"),
     entry<FusedReshapeConcat>("FusedReshapeConcat"),
     entry<FusedReshapeConcatGeneral>("FusedReshapeConcatGeneral"),
     entry<Gru>("GRU"),
     entry<Gather>("Gather"),
+    entry<GroupedInnerProduct>("GroupedInnerProduct"),
     entry<InnerProduct>("InnerProduct"),
     entry<Interaction>("Interaction", kCombinesInputs),
     entry<LayerNorm>("LayerNorm"),
@@ -82,6 +88,7 @@ constexpr LayerEntry kLayers[] = {
     entry<MultiCrossEntropyLoss>("MultiCrossEntropyLoss"),
     entry<MultiHeadAttention>("MultiHeadAttention"),
     entry<PReluDice>("PReLU_Dice"),
+    entry<PaddingMask>("PaddingMask"),
     entry<Relu>("ReLU"),
     entry<ReduceMean>("ReduceMean"),
     entry<ReduceSum>("ReduceSum"),

@@ -11,7 +11,7 @@ namespace tercel::recsys {
 
 namespace {
 
-constexpr std::string_view kSections[] = {"model_name", "solver", "optimizer", "data", "layers"};
+constexpr std::string_view kSections[] = {"model_name", "about", "solver", "optimizer", "data", "layers"};
 
 constexpr std::string_view kSettable[] = {"solver", "optimizer", "data", "layers"};
 
@@ -61,6 +61,12 @@ ModelConfig config_from_json(const Json& json, std::string_view name) {
     TERCEL_CHECK(json.at("model_name").is_string(), ConfigError, name, ": model_name: expected a string but found ",
                  describe_json(json.at("model_name")));
     config.model_name = json.at("model_name").get<std::string>();
+  }
+  if (json.contains("about")) {
+    const Json& about = json.at("about");
+    const bool is_text = about.is_object() &&
+                         std::all_of(about.begin(), about.end(), [](const Json& entry) { return entry.is_string(); });
+    TERCEL_CHECK(is_text, ConfigError, name, ": about: expected an object of strings but found ", describe_json(about));
   }
   if (json.contains("solver")) read_options(json.at("solver"), config.solver, str_cat({name, ": solver"}));
   if (json.contains("optimizer"))

@@ -148,9 +148,9 @@ TERCEL_API std::string to_json(const ModelConfig& config);
 /** Applies "section.option=value" (solver, optimizer, data, or layers.NAME.option...); messages begin with `flag`. */
 TERCEL_API void set_config(ModelConfig& config, std::string_view assignment, std::string_view flag = "--set");
 
-/** Names of the shipped models: wdl, deepfm, dcn, dlrm. */
+/** Names of the shipped models, those of the files in presets/. */
 TERCEL_API Span<std::string_view> preset_names();
-/** The configuration of a shipped model; ConfigError with the nearest name if there is none. */
+/** The configuration of a shipped model, with a section `about`: paper, parameters, accuracy. ConfigError with the nearest name if there is none. */
 TERCEL_API std::string_view preset(std::string_view name);
 
 }  // namespace tercel::recsys

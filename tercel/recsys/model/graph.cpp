@@ -10,6 +10,7 @@
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/recsys/model/graph_options_impl.h"
+#include "tercel/recsys/model/size_expressions_impl.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/suggest.h"
@@ -670,7 +671,7 @@ int64_t Graph::prediction_columns() const {
 }
 
 ModelGraph build_graph(const ModelConfig& config, const data::Schema& schema, nn::ParameterArena& parameters) {
-  const Json layers = parse_json(config.layers, "layers", JsonErrors::Config);
+  const Json layers = with_sizes(parse_json(config.layers, "layers", JsonErrors::Config), schema);
   return Builder(schema, parameters, config.optimizer).build(layers);
 }
 

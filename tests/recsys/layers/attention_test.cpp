@@ -37,6 +37,14 @@ Values attention_of(const double* q, const double* k, const double* v, const Val
   return out;
 }
 
+TEST(PaddingMaskLayer, IsZeroWhereTheWholeVectorIs) {
+  Built layer("PaddingMask", {{3, 2}});
+  const Tensor x = make({2, 3, 2}, kFloat64, {1, 0, 0, 0, 0, -2, 0, 0, 3, 4, 0, 0});
+  EXPECT_EQ(values_of(layer.run({x})), Values({1, 0, 1, 0, 1, 0}));
+  EXPECT_FALSE(layer.run({make({1, 3, 2}, kFloat64, {1, 0, 0, 0, 0, -2}).requires_grad_()}).requires_grad());
+  refuses("PaddingMask", {{6}}, "{}", "[PaddingMask x] expected one input [batch, T, d] but got [batch, 6]");
+}
+
 TEST(SequenceMaskLayer, IsOneBelowBothLengths) {
   Built layer("SequenceMask", {{1}, {1}}, R"({"max_sequence_len_from": 2, "max_sequence_len_to": 3})");
   EXPECT_EQ(layer.layer->tops()[0], TensorShape({1, 2, 3}));

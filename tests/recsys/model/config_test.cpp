@@ -15,6 +15,8 @@ data::Schema criteo_schema() {
   data::Schema schema;
   schema.dense_dim = 13;
   for (int s = 0; s < 26; ++s) schema.slots.push_back({"C" + std::to_string(s), 10, 0, 1});
+  schema.slots[4].name = "history";  // which din and bst read
+  schema.slots[5].name = "item";
   schema.set_consecutive_keys();
   return schema;
 }
@@ -24,7 +26,7 @@ void refuses(const std::string& json, const char* text) {
 }
 
 TEST(Presets, ParsePrintAndParseBackTheSame) {
-  EXPECT_EQ(preset_names().size(), 4u);
+  EXPECT_EQ(preset_names().size(), 16u);
   for (const std::string_view name : preset_names()) {
     const ModelConfig config = parse_config(preset(name), name);
     EXPECT_EQ(config.model_name, name);
@@ -55,12 +57,30 @@ TEST(Presets, HaveTheSizesOfTheirPapers) {
   EXPECT_EQ(parameters("deepfm"), deep + layer(128, 1) + layer(13, 1));
   const int64_t cross = 3 * (429 * 64 + 64 * 429 + 429);  // of rank 64
   EXPECT_EQ(parameters("dcn"), deep + cross + layer(429 + 128, 1));
+  EXPECT_EQ(parameters("dcnv2"), cross + deep + layer(128, 1));
+  EXPECT_EQ(parameters("lr"), layer(13, 1));
+  EXPECT_EQ(parameters("fm"), layer(13, 1) + 13 * 16);
+  EXPECT_EQ(parameters("ffm"), layer(13, 1) + 13 * 39 * 4);
+  EXPECT_EQ(parameters("neumf"), deep + layer(16 + 128, 1));
+  const int64_t fields = 13 * 16, deep_of_fields = layer(39 * 16, 256) + layer(256, 128) + layer(128, 1);
+  EXPECT_EQ(parameters("autoint"), fields + 4 * layer(16, 32) + 4 * layer(32, 32) + layer(39 * 32, 1) + deep_of_fields);
+  EXPECT_EQ(parameters("xdeepfm"), layer(13, 1) + fields + 39 * 16 * 39 + 16 * 16 * 39 + layer(32, 1) + deep_of_fields);
+}
+
+TEST(Presets, SayWhatTheyAre) {
+  for (const std::string_view name : preset_names()) {
+    const std::string_view text = preset(name);
+    for (const char* part : {R"("about": {)", R"("paper": ")", R"("parameters": ")"})
+      EXPECT_NE(text.find(part), std::string_view::npos) << name << " has no " << part;
+  }
+  refuses(R"({"layers": [], "about": "x"})", "model.json: about: expected an object of strings but found");
+  refuses(R"({"layers": [], "about": {"paper": 5}})", "model.json: about: expected an object of strings but found");
 }
 
 TEST(Presets, UnknownOnesSuggestTheNearest) {
   TERCEL_EXPECT_THROW(preset("dlmr"), ConfigError, "unknown model 'dlmr'; did you mean 'dlrm'?");
   TERCEL_EXPECT_THROW(preset("DeepFM2"), ConfigError, "did you mean 'deepfm'?");
-  TERCEL_EXPECT_THROW(preset("transformer"), ConfigError, "known: wdl, deepfm, dcn, dlrm");
+  TERCEL_EXPECT_THROW(preset("transformer"), ConfigError, "known: autoint, bst, dcn,");
 }
 
 TEST(Config, NamesWhatIsWrong) {

@@ -67,11 +67,14 @@ TEST(Graph, ResolvedLayersHaveEveryOption) {
   for (const char* part : {R"("slot_num": 3)", R"("dense_dim": 2)", R"("combiner": "sum")", R"("init_range": 0.05)",
                            R"("type": "Adam")", R"("bias_init": "Default")"})
     EXPECT_NE(text.find(part), std::string::npos) << part << text;
+  data::Schema schema = schema_of();
+  schema.slots[0].name = "history";  // which din and bst read
+  schema.slots[1].name = "item";
   for (const std::string_view name : preset_names()) {
     ModelConfig config = parse_config(preset(name), name);
-    const Model model(config, schema_of());
+    const Model model(config, schema);
     config.layers = model.layers();
-    const Model again(config, schema_of());
+    const Model again(config, schema);
     EXPECT_EQ(again.layers(), model.layers()) << name;
     EXPECT_EQ(again.fingerprint(), model.fingerprint()) << name;
     EXPECT_EQ(again.summary(), model.summary()) << name;

@@ -1,0 +1,15 @@
+# tercel_presets(SOURCE): writes a C++ source with the shipped models, tercel/recsys/model/presets/NAME.json, as strings,
+# and sets SOURCE to its path. It is written when CMake configures, which a change of such a file causes.
+function(tercel_presets result)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/recsys/model/presets/*.json)
+  set(TERCEL_PRESETS "")
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME_WE)
+    file(READ ${file} text)
+    string(APPEND TERCEL_PRESETS "    {\"${name}\", R\"json(${text})json\"},\n")
+  endforeach()
+  set(source ${PROJECT_BINARY_DIR}/generated/presets.cpp)
+  configure_file(${PROJECT_SOURCE_DIR}/tercel/recsys/model/presets.cpp.in ${source} @ONLY)
+  set(${result} ${source} PARENT_SCOPE)
+endfunction()
