@@ -13,11 +13,21 @@ from tercel.hugectr.solver import CreateOptimizer, bytes_of_row
 __all__ = ["EmbeddingCollectionConfig", "EmbeddingTableConfig", "HybridEmbeddingParam", "InitParams", "SparseEmbedding"]
 
 
+@dataclass(init=False)
 class HybridEmbeddingParam:
     """
     How GPUs share the rows of a HybridSparseEmbedding; it has no effect here. Older versions have two further
     arguments, use_train_precompute_indices and use_eval_precompute_indices, before communication_type.
     """
+
+    max_num_frequent_categories: int
+    max_num_infrequent_samples: int
+    p_dup_max: float
+    max_all_reduce_bandwidth: float
+    max_all_to_all_bandwidth: float
+    efficiency_bandwidth_ratio: float
+    communication_type: CommunicationType
+    hybrid_embedding_type: HybridEmbeddingType
 
     def __init__(self, max_num_frequent_categories: int = 1, max_num_infrequent_samples: int = -1,
                  p_dup_max: float = 0.01, max_all_reduce_bandwidth: float = 1.3e11,

@@ -52,8 +52,9 @@ constexpr std::string_view kShared = R"json({
 std::vector<float> predictions(const std::string& run, const data::Dataset& dataset) {
   LoadedModel model = load_model(run);
   std::vector<float> all;
-  predict(model, dataset, data::PartName::Test,
-          [&](Span<float> some) { all.insert(all.end(), some.begin(), some.end()); });
+  predict(model, dataset, data::PartName::Test, [&](const Predictions& some) {
+    all.insert(all.end(), some.probabilities.begin(), some.probabilities.end());
+  });
   return all;
 }
 
