@@ -131,6 +131,7 @@ int run_predict(CommandLine& line) {
     for (const std::string& path : inputs) sources.push_back({path, path == "-" ? "standard input" : path});
     recsys::predict_text(model, std::move(sources), sink, flags.id);
   }
+  check_interrupted();
   output->commit();
   progress.reset();
   if (!flags.out.empty())

@@ -107,10 +107,9 @@ TEST_F(PredictCommand, AnInterruptedOneLeavesNothing) {
     options.keep_open = true;
     Program program({"predict", root_ / "run", "-", "--id", "who", "--out", root_ / name}, options);
     std::string rows = "who,y,a,c\n";
-    for (int r = 0; r < 40'000; ++r) rows += "u" + std::to_string(r) + ",1,2,c3\n";
+    for (int r = 0; r < 40'001; ++r) rows += "u" + std::to_string(r) + ",1,2,c3\n";
     program.send(rows);
     program.signal(SIGINT);
-    program.send("u,1,2,c3\n");
     program.close_input();
     const Outcome outcome = program.wait();
     EXPECT_EQ(outcome.code, 130) << outcome.err;

@@ -39,8 +39,8 @@ TEST(MetricsRecords, WithAndWithoutPart) {
   EXPECT_TRUE(read_metrics(root / "none.jsonl", warnings).empty());
   EXPECT_TRUE(warnings.empty()) << "a last line that is cut short is no damage";
   const std::string good = "{\"kind\":\"train\",\"step\":";
-  for (const std::string bad : {std::string("[]"), std::string("{\"step\":1}"), good + "\"1\"}", std::string("{"),
-                                std::string(), std::string("\xff"), good + good + "2}", std::string(500, 'x')}) {
+  for (const std::string& bad : {std::string("[]"), std::string("{\"step\":1}"), good + "\"1\"}", std::string("{"),
+                                 std::string(), std::string("\xff"), good + good + "2}", std::string(500, 'x')}) {
     root.put("bad.jsonl", good + "1}\n" + bad + "\n" + good + "3}\n");
     warnings.clear();
     const std::vector<MetricsRecord> left = read_metrics(root / "bad.jsonl", warnings);

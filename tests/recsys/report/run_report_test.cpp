@@ -126,11 +126,11 @@ TEST(RunReport, TheTableHasTheEvaluationsOfTheBestModel) {
     return page.substr(open, page.find('<', open) - open);
   };
   const std::string page = report_html(std::vector<RunContent>{run});
-  EXPECT_EQ(cell(page, "valid: auc"), "0.75000 (step 20)") << "not that of the last step";
-  EXPECT_EQ(cell(page, "test: auc"), "0.70000 (step 20)");
-  EXPECT_EQ(cell(page, "other: auc"), "0.20000 (step 1,030)") << "the last one, where the best model has none";
+  EXPECT_EQ(cell(page, "valid: auc"), "0.75 (step 20)") << "not that of the last step";
+  EXPECT_EQ(cell(page, "test: auc"), "0.7 (step 20)");
+  EXPECT_EQ(cell(page, "other: auc"), "0.2 (step 1,030)") << "the last one, where the best model has none";
   run.best_step.reset();
-  EXPECT_EQ(cell(report_html(std::vector<RunContent>{run}), "valid: auc"), "0.62500 (step 1,030)");
+  EXPECT_EQ(cell(report_html(std::vector<RunContent>{run}), "valid: auc"), "0.625 (step 1,030)");
 }
 
 TEST(RunReport, ADamagedLineOfMetricsIsLeftOut) {
