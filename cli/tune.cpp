@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -41,7 +42,8 @@ struct TuneFlags {
 
 std::string trial_text(const recsys::Trial& trial) {
   char score[32] = "no score";
-  if (trial.has_score) std::snprintf(score, sizeof(score), "%.4f", trial.score);
+  if (trial.has_score)  // minus the log loss, or AUC
+    std::snprintf(score, sizeof(score), "%s %.4f", trial.score > 0 ? "auc" : "log_loss", std::abs(trial.score));
   std::string text = str_cat({"trial ", trial.number, ": ", score});
   for (const std::string& assignment : trial.assignments) text += "  " + printable(assignment);
   if (trial.assignments.empty()) text += "  (as configured)";

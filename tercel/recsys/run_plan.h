@@ -12,12 +12,7 @@ namespace tercel::recsys {
 /** Datasets with fewer train rows have none held out: an AUC of ten rows chooses nothing. */
 constexpr int64_t kFewestRowsToHoldOut = 100;
 /** Epochs and validations without a better one after which a run ends that is given neither epochs nor max_iter. */
-constexpr int64_t kMostEpochs = 10, kPatience = 4;
-/**
- * Validations in an epoch of so many steps, of a run with early stopping: four, but none after fewer than 25 steps,
- * since results of small datasets vary by more than a few steps improve.
- */
-constexpr int64_t validations_per_epoch(int64_t steps) { return steps >= 100 ? 4 : steps >= 50 ? steps / 25 : 1; }
+constexpr int64_t kMostEpochs = 10, kPatience = 2;
 
 struct RunPlan {
   ModelConfig config;      ///< with data.validation, solver.epochs and solver.early_stop decided

@@ -429,11 +429,8 @@ TrainEnd Trainer::State::run(Observer observer) {
   must_stop_ = false;
   const SolverOptions& solver = config.solver;
   const int64_t total = total_steps(), per_epoch = session.train_reader().epoch_batches();
-  const int64_t per_interval = solver.early_stop > 0 ? validations_per_epoch(per_epoch) : 1;
   const auto due = [&](int64_t interval) {
-    if (interval > 0) return step() % interval == 0;
-    const int64_t steps = (step() - session.first_step()) % per_epoch;
-    return steps == 0 || steps * per_interval / per_epoch != (steps - 1) * per_interval / per_epoch;
+    return interval > 0 ? step() % interval == 0 : (step() - session.first_step()) % per_epoch == 0;
   };
   const Clock::time_point start = Clock::now();
   constexpr double kObserveSeconds = 0.1;

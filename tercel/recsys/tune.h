@@ -51,7 +51,7 @@ struct Trial {
   std::vector<std::string> assignments;  ///< what it changes
   int64_t rung = -1;                     ///< the last comparison that it has been trained for; -1: none
   bool has_score = false;                ///< false: no validation was possible, or an error ended it
-  double score = 0;                      ///< of its best validation: Evaluation::score()
+  double score = 0;                      ///< of its best validation: Evaluation::score(), minus the log loss
   int64_t best_step = 0, steps = 0;
   std::string error;  ///< that ended it
 

@@ -32,7 +32,7 @@ TEST(TuneCommand, FindsAConfigurationThatTrains) {
       "1",    "--threads",   "1",       "--out", root / "tuned"};
   const Outcome tuned = run(words);
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  for (const char* text : {"after 0.5 epochs: trial 2: 0.", "after 1 epoch: trial ", "best trials:\n  trial ",
+  for (const char* text : {"after 0.5 epochs: trial 2: log_loss 0.", "after 1 epoch: trial ", "best trials:\n  trial ",
                            "train the best one with: tercel train "})
     EXPECT_NE(tuned.out.find(text), std::string::npos) << tuned.out;
   std::vector<std::string> again = words;

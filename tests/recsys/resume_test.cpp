@@ -125,12 +125,12 @@ TEST_F(Resuming, TheEndOfTheRunIsNamedAsItIs) {
   EXPECT_EQ(warnings(with({"solver.epochs=0"}), dataset_),
             Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 3 steps"});
   EXPECT_EQ(warnings(with({"solver.epochs=0", "solver.max_iter=0"}), dataset_),
-            Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 10 epochs or 4 validations "
+            Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 10 epochs or 2 validations "
                   "without a better one"});
   std::filesystem::remove_all(root_ / "run");
   train(stateful_config({"solver.epochs=0"}));
   EXPECT_EQ(warnings(stateful_config({"solver.epochs=1"}), dataset_),
-            Lines{"end of the run: the checkpoint has 10 epochs or 4 validations without a better one, this run has 1 "
+            Lines{"end of the run: the checkpoint has 10 epochs or 2 validations without a better one, this run has 1 "
                   "epoch"});
 }
 

@@ -26,9 +26,9 @@ TEST(RunPlan, DecidesWhatIsOpen) {
     return std::tuple(config.data.validation, config.solver.epochs, config.solver.max_iter, config.solver.early_stop);
   };
   using Decided = std::tuple<Validation, int64_t, int64_t, int64_t>;
-  EXPECT_EQ(decided({}), Decided(Validation::Part, 10, 0, 4));
+  EXPECT_EQ(decided({}), Decided(Validation::Part, 10, 0, 2));
   dataset.valid = {};
-  EXPECT_EQ(decided({}), Decided(Validation::HeldOut, 10, 0, 4));
+  EXPECT_EQ(decided({}), Decided(Validation::HeldOut, 10, 0, 2));
   EXPECT_EQ(decided({"solver.epochs=3"}), Decided(Validation::HeldOut, 3, 0, 0));
   EXPECT_EQ(decided({"solver.max_iter=30"}), Decided(Validation::HeldOut, 0, 30, 0));
   EXPECT_EQ(decided({"solver.epochs=3", "solver.early_stop=2"}), Decided(Validation::HeldOut, 3, 0, 2));

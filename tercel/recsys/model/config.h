@@ -61,10 +61,10 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
             Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
                   at_least(0)},
             Field{"eval_interval", &SolverOptions::eval_interval,
-                  "steps between validations; 0: one in each epoch, with early_stop up to four", at_least(0)},
+                  "steps between validations; 0: one at the end of each epoch", at_least(0)},
             Field{"early_stop", &SolverOptions::early_stop,
                   "the run ends after so many validations without a better one; 0: never; -1: never if epochs or "
-                  "max_iter is given, else 4",
+                  "max_iter is given, else 2",
                   at_least(-1)},
             Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
                   "steps between checkpoints; 0: at each evaluation", at_least(0)},
