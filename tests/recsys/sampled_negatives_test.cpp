@@ -71,10 +71,13 @@ TEST(SampledNegatives, PredictionsAreThoseOfAllRows) {
   // p / (p + (1 - p) / w) of the model's own probability, row by row.
   data::BatchReader reader(all, data::PartName::Test, evaluation_reading(model.model, model.config));
   std::vector<float> own, right, from_text;
-  predict(model.model, reader, [&](Span<float> p) { own.insert(own.end(), p.begin(), p.end()); });
-  predict(model, all, data::PartName::Test, [&](Span<float> p) { right.insert(right.end(), p.begin(), p.end()); });
-  predict_text(model, {{root.put("text.csv", "c\na\nb\n"), ""}},
-               [&](Span<float> p) { from_text.insert(from_text.end(), p.begin(), p.end()); });
+  predict(model.model, reader,
+          [&](const Predictions& p) { own.insert(own.end(), p.probabilities.begin(), p.probabilities.end()); });
+  predict(model, all, data::PartName::Test,
+          [&](const Predictions& p) { right.insert(right.end(), p.probabilities.begin(), p.probabilities.end()); });
+  predict_text(model, {{root.put("text.csv", "c\na\nb\n"), ""}}, [&](const Predictions& p) {
+    from_text.insert(from_text.end(), p.probabilities.begin(), p.probabilities.end());
+  });
   ASSERT_EQ(own.size(), right.size());
   ASSERT_EQ(own.size(), 4000U);
   for (size_t i = 0; i < own.size(); ++i) ASSERT_NEAR(right[i], own[i] / (own[i] + (1 - own[i]) / 0.2F), 1e-6F);

@@ -262,7 +262,8 @@ TEST(OtherLabels, NumbersOfClasses) {
 
   // A column for the first head, three for the second, which add up to 1.
   int64_t rows = 0;
-  const auto sink = [&](Span<float> probabilities) {
+  const auto sink = [&](const Predictions& predictions) {
+    const Span<float> probabilities = predictions.probabilities;
     for (size_t i = 0; i < probabilities.size(); i += 4) {
       EXPECT_NEAR(probabilities[i + 1] + probabilities[i + 2] + probabilities[i + 3], 1, 1e-5);
       ++rows;

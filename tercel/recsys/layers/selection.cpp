@@ -5,6 +5,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
 
@@ -17,6 +18,9 @@ SelectionLayer::SelectionLayer(int64_t dim, std::vector<int64_t> indices, const 
   for (const int64_t position : indices_)
     TERCEL_CHECK(position < size, ConfigError, "[", context.type, " ", context.name, "] position ", position, " of ",
                  size, " in dimension ", dim, " of ", shape_text(context.bottoms[0]));
+  is_range_ = !indices_.empty() && std::adjacent_find(indices_.begin(), indices_.end(), [](int64_t a, int64_t b) {
+                                     return b != a + 1;
+                                   }) == indices_.end();
   size = static_cast<int64_t>(indices_.size());
   add_top(std::move(top));
 }
@@ -33,7 +37,8 @@ void SelectionLayer::allocate(const TensorOptions& place) {
 }
 
 void SelectionLayer::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
-  tops[0] = index_select(bottoms[0], dim_, index_);
+  tops[0] = is_range_ ? narrow(bottoms[0], dim_, indices_[0], static_cast<int64_t>(indices_.size()))
+                      : index_select(bottoms[0], dim_, index_);
 }
 
 }  // namespace tercel::recsys

@@ -25,6 +25,7 @@ class SelectionLayer : public Layer {
  private:
   int64_t dim_;
   std::vector<int64_t> indices_;
+  bool is_range_ = false;  // the positions follow one another: the top is a view
   Tensor index_;
 };
 

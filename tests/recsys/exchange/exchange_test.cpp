@@ -144,7 +144,7 @@ TEST_F(Exchange, AnImportedRunIsABeginning) {
 
 TEST_F(Exchange, TheGraphIsTheSameModel) {
   for (const std::string_view name : preset_names()) {
-    const ModelConfig config = test::preset_config(name);
+    const ModelConfig config = test::small_preset_config(name);
     Model model(config, dataset_.schema);
     const std::string text = hugectr::graph_json(config, model);
     const ModelConfig again = parse_config(text, "graph.json");
