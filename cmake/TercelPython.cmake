@@ -48,6 +48,13 @@ target_link_options(tercel_python PRIVATE LINKER:--exclude-libs,ALL)
 file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/tercel
   ${PROJECT_SOURCE_DIR}/python/tercel/*.py ${PROJECT_SOURCE_DIR}/python/tercel/py.typed
   ${PROJECT_SOURCE_DIR}/python/tercel/METADATA)
+# Links of files that were removed since would be imported as modules.
+file(GLOB_RECURSE python_links LIST_DIRECTORIES false RELATIVE ${python_package} ${python_package}/*.py)
+foreach(file IN LISTS python_links)
+  if(NOT file IN_LIST python_files)
+    file(REMOVE ${python_package}/${file})
+  endif()
+endforeach()
 foreach(file IN LISTS python_files)
   get_filename_component(folder ${python_package}/${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
