@@ -278,10 +278,12 @@ std::string growth_text(recsys::Session& session, Json& json) {
     if (hashed->options().admission > 1)
       text += str_cat({", ", format_count(s.waiting), " seen too rarely for a row, ", format_count(s.refused),
                        " occurrences without one"});
+    if (s.forgotten > 0) text += str_cat({", ", format_count(s.forgotten), " forgotten while they waited"});
     if (hashed->evicts()) text += str_cat({", ", format_count(s.evicted), " lost their rows"});
     text += "\n";
-    json[table->name()] = {{"keys", s.keys},       {"capacity", capacity}, {"admitted", s.admitted},
-                           {"waiting", s.waiting}, {"refused", s.refused}, {"evicted", s.evicted}};
+    json[table->name()] = {{"keys", s.keys},          {"capacity", capacity}, {"admitted", s.admitted},
+                           {"waiting", s.waiting},    {"refused", s.refused}, {"evicted", s.evicted},
+                           {"forgotten", s.forgotten}};
   }
   return text;
 }

@@ -88,5 +88,39 @@ TEST(Memory, ConversionTakesWhatItsVocabularyAndAFewBlocksNeed) {
   }
 }
 
+/** A graph with a table for each of Criteo's 26 fields, which may have so many keys of 16 numbers. */
+std::string graph_of_tables(int64_t capacity, int64_t width) {
+  std::string inputs, layers, names;
+  for (int i = 0; i < 26; ++i) {
+    const std::string n = std::to_string(i);
+    inputs += (i == 0 ? "" : ", ") + std::string(R"({"top": "s)") + n + R"(", "slot_num": 1})";
+    layers += R"({"type": "DistributedSlotSparseEmbeddingHash", "bottom": "s)" + n + R"(", "top": "e)" + n +
+              R"(", "sparse_embedding_hparam": {"table_type": "hashed", "embedding_vec_size": )" +
+              std::to_string(width) + R"(, "max_vocabulary_size_global": )" + std::to_string(capacity) +
+              R"(}}, {"type": "Reshape", "bottom": "e)" + n + R"(", "top": "f)" + n + R"("}, )";
+    names += R"("f)" + n + R"(", )";
+  }
+  return R"({"optimizer": {"type": "Adam"}, "layers": [{"type": "Data", "label": {"top": "label"},
+          "dense": {"top": "dense"}, "sparse": [)" +
+         inputs + "]}, " + layers + R"({"type": "Concat", "bottom": [)" + names + R"("dense"], "top": "all"},
+          {"type": "InnerProduct", "bottom": "all", "top": "logit", "fc_param": {"num_output": 1}},
+          {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}]})";
+}
+
+TEST(Memory, TablesThatGrowShareLimitedAddresses) {
+#if TERCEL_ADDRESS_SANITIZER || TERCEL_THREAD_SANITIZER
+  GTEST_SKIP() << "sanitizers take all addresses";
+#endif
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--rows", "6000", "--quiet"}).code, 0);
+  root.put("small.json", graph_of_tables(40'000'000, 16));
+  // 26 tables of 40 M keys, each of three tensors and an index, of which a few rows are used.
+  const Outcome trained = run(
+      test::one_pass({"train", root / "data", "--model", root / "small.json", "--out", root / "run", "--threads", "1"}),
+      {.address_bytes = 1'000 * kMegabyte});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_NE(trained.out.find("table e25: "), std::string::npos) << trained.out;
+}
+
 }  // namespace
 }  // namespace tercel::cli

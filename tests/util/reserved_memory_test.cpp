@@ -1,11 +1,18 @@
 #include "tercel/util/reserved_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/support/errors.h"
 
 namespace tercel {
@@ -52,6 +59,47 @@ TEST(ReservedMemory, FewerAddressesThanWantedMayBeReserved) {
   const ReservedMemory memory(kMiB, size_t{1} << 60);
   EXPECT_GE(memory.reserved(), kMiB);
   EXPECT_LT(memory.reserved(), size_t{1} << 60);
+}
+
+/** In a process whose addresses are limited to what it has and 3 GiB more. */
+void grow_many_with_limited_addresses() {
+  const auto check = [](bool holds, int code) {
+    if (!holds) std::_Exit(code);
+  };
+  const int64_t pages = std::stoll(read_system_file("/proc/self/statm"));
+  const rlimit limit{static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + 3072 * kMiB, RLIM_INFINITY};
+  check(setrlimit(RLIMIT_AS, &limit) == 0, 2);
+  std::vector<ReservedMemory> all;
+  for (int i = 0; i < 200; ++i) all.emplace_back(1, size_t{1} << 36);
+  for (ReservedMemory& memory : all) {
+    check(memory.reserved() >= size_t{1} << 36, 3);
+    for (const size_t mib : {1, 2, 5, 8}) {
+      memory.grow(mib * kMiB);
+      check(memory.data()[mib * kMiB - 1] == std::byte{0}, 4);
+      memory.data()[mib * kMiB - 1] = std::byte{1};
+      check(memory.data()[kMiB - 1] == std::byte{1}, 5);
+    }
+  }
+  all.resize(100);
+  std::byte* const start = all[0].data();
+  all[0].grow(1200 * kMiB);  // what the others gave back
+  check(all[0].data() == start && start[8 * kMiB - 1] == std::byte{1}, 6);
+  try {
+    all[1].grow(size_t{1} << 35);
+    check(false, 7);
+  } catch (const OutOfMemoryError&) {
+    check(all[1].data()[8 * kMiB - 1] == std::byte{1}, 8);
+  }
+  const std::vector<std::byte> other(300 * kMiB);  // the rest of the program has its memory
+  check(other[0] == std::byte{0}, 9);
+  std::_Exit(0);
+}
+
+TEST(ReservedMemory, ManyShareLimitedAddresses) {
+#if TERCEL_ADDRESS_SANITIZER || TERCEL_THREAD_SANITIZER
+  GTEST_SKIP() << "sanitizers take all addresses";
+#endif
+  EXPECT_EXIT(grow_many_with_limited_addresses(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ReservedMemory, IsMoved) {

@@ -9,6 +9,7 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/embedding/initialize_rows.h"
+#include "tercel/util/format.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::recsys {
@@ -19,27 +20,15 @@ constexpr int64_t kGrain = 2048;
 // Evicting some rows at once, a pass over all scores is needed that much less often.
 constexpr int64_t kEvictedPart = 16;
 
-/** Fills rows; those from `touched` on are in new memory, which is zero already. */
-template <class T>
-void fill_rows(const Tensor& all, Span<int64_t> rows, double value, int64_t touched) {
-  const int64_t dim = all.size(1);
-  auto* const first = all.data<T>();
-  parallel_for(0, static_cast<int64_t>(rows.size()), kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = rows[static_cast<size_t>(i)];
-      if (value != 0 || row < touched) std::fill_n(first + row * dim, dim, static_cast<T>(value));
-    }
-  });
-}
-
 Span<int64_t> elements(const Tensor& t) { return {t.data<int64_t>(), static_cast<size_t>(t.numel())}; }
 
 }  // namespace
 
 HashedTable::HashedTable(std::string name, int64_t dim, nn::Init init, const HashedTableOptions& options)
     : EmbeddingTable(std::move(name), dim), init_(init), options_(options) {
-  TERCEL_CHECK(options.capacity >= 0 && options.admission >= 1 && (options.capacity > 0 || !evicts()), RuntimeError,
-               "embedding table '", this->name(),
+  TERCEL_CHECK(options.capacity >= 0 && options.most_waiting >= 0 && options.admission >= 1 &&
+                   (options.capacity > 0 || !evicts()),
+               RuntimeError, "embedding table '", this->name(),
                "': expected a capacity of at least 0, or 1 with eviction, and an admission of at least 1, but got ",
                options.capacity, " and ", options.admission);
   if (evicts()) {
@@ -53,10 +42,11 @@ std::string HashedTable::size_text() const { return str_cat({"hashed x ", dim()}
 HashedTableStatistics HashedTable::statistics() const {
   HashedTableStatistics s;
   s.keys = rows_ - 1 - static_cast<int64_t>(free_.size());
-  s.waiting = index_.size() - s.keys;
+  s.waiting = waiting_.size();
   s.admitted = counters_.admitted;
   s.refused = counters_.refused;
   s.evicted = counters_.evicted;
+  s.forgotten = counters_.forgotten;
   s.load = index_.load();
   return s;
 }
@@ -113,6 +103,12 @@ void HashedTable::insert(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use,
   try {
     give_rows(keys, rows, in_use, admission);
     if (rows_ > rows_before) changeable_store().resize(rows_);
+  } catch (const OutOfMemoryError& e) {
+    const int64_t wanted = rows_;
+    undo(rows_before);
+    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (rows of ", dim(), "): ", e.what(), "; with ",
+                                   wanted - 1, " keys it needs ",
+                                   format_bytes(wanted * bytes_of_row() + static_cast<int64_t>(index_.bytes()))});
   } catch (...) {
     undo(rows_before);
     throw;
@@ -122,25 +118,57 @@ void HashedTable::insert(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use,
   if (evicts()) score({rows, keys.size()});
 }
 
+/** Of the weight and the states. */
+int64_t HashedTable::bytes_of_row() const {
+  int64_t numbers = dim();
+  for (const Tensor& state : store().states()) numbers += state.size(1);
+  return numbers * static_cast<int64_t>(item_size(weight().dtype()));
+}
+
 /** In the order of the keys: the numbers of rows are the same for any number of threads. */
 void HashedTable::give_rows(Span<int64_t> keys, int64_t* rows, Span<Tensor> in_use, int64_t admission) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (rows[i] != 0) continue;
     int64_t number = index_.find(keys[i]);
     if (number <= 0) {
-      if (1 - number < admission) {
-        index_.insert(keys[i]) = number - 1;
-        ++counters_.refused;
-        continue;
-      }
+      if (wait(keys[i], number, admission)) continue;
+      const int64_t before = number;
       number = take_row({{rows, keys.size()}, in_use});
       new_.keys.push_back(keys[i]);
       new_.rows.push_back(number);
       index_.insert(keys[i]) = number;
+      if (before != 0) waiting_.remove(-1 - before);
       if (evicts()) row_keys_[static_cast<size_t>(number)] = keys[i];
     }
     rows[i] = number;
   }
+}
+
+/** Whether a key, which has this number in the index, has to go on waiting for a row. */
+bool HashedTable::wait(int64_t key, int64_t number, int64_t admission) {
+  const int64_t place = -1 - number;
+  const int64_t count = number == 0 ? 1 : waiting_.count(place) + 1;
+  if (count >= admission) return false;
+  ++counters_.refused;
+  if (number != 0) {
+    waiting_.count(place) = count;
+    return true;
+  }
+  const int64_t added = waiting_.add(key, count);
+  try {
+    index_.insert(key) = -1 - added;
+  } catch (...) {
+    waiting_.remove(added);
+    throw;
+  }
+  const int64_t keys = rows_ - 1 - static_cast<int64_t>(free_.size());
+  const int64_t most = options_.most_waiting > 0 ? options_.most_waiting : std::max(kMostWaiting, keys);
+  for (; waiting_.size() > most; ++counters_.forgotten) {
+    const int64_t oldest = waiting_.oldest();
+    index_.erase(waiting_.key(oldest));
+    waiting_.remove(oldest);
+  }
+  return true;
 }
 
 /** A row without a key; those that the batch uses keep theirs. */
@@ -188,7 +216,10 @@ void HashedTable::evict(const InUse& in_use) {
 
 /** Takes the rows of this call back. */
 void HashedTable::undo(int64_t rows_before) {
-  for (const int64_t key : new_.keys) index_.erase(key);
+  for (const int64_t key : new_.keys) {
+    if (const int64_t number = index_.find(key); number < 0) waiting_.remove(-1 - number);
+    index_.erase(key);
+  }
   for (const int64_t row : new_.rows)
     if (row < rows_before) free_.push_back(row);
   std::sort(free_.begin(), free_.end(), std::greater<>());
@@ -199,11 +230,14 @@ void HashedTable::fill_new_rows() {
   initialize_rows(weight(), init_, seed_, name(), new_.keys, new_.rows);
   for (const int64_t row : new_.rows)
     if (evicts()) scores_[static_cast<size_t>(row)] = 0;
-  for (const Tensor& state : store().states())
-    if (state.dtype() == kFloat64)
-      fill_rows<double>(state, new_.rows, initial_state_, touched_rows_);
-    else
-      fill_rows<float>(state, new_.rows, initial_state_, touched_rows_);
+  Span<int64_t> to_fill = new_.rows;
+  if (initial_state_ == 0) {  // new memory is zero already
+    used_again_.clear();
+    for (const int64_t row : new_.rows)
+      if (row < touched_rows_) used_again_.push_back(row);
+    to_fill = used_again_;
+  }
+  for (const Tensor& state : store().states()) fill_rows(state, to_fill, initial_state_);
   touched_rows_ = std::max(touched_rows_, rows_);
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kNames[] = {"keys", "free", "waiting", "scores", "counters"};
 constexpr int64_t kMostCounted = int64_t{1} << 62;  // so that counting on does not overflow
+constexpr size_t kCountersNow = 5;
 constexpr size_t kKeys = 0, kFree = 1, kWaiting = 2, kScores = 3, kCounters = 4;
 
 Tensor tensor_of(const std::vector<int64_t>& values, IntSpan sizes) {
@@ -46,22 +47,18 @@ Span<const char*> HashedTable::key_state_names() const { return kNames; }
 
 std::vector<Tensor> HashedTable::key_state() const {
   std::vector<int64_t> keys(static_cast<size_t>(rows_), 0), pairs;
-  std::vector<std::pair<int64_t, int64_t>> waiting;
   index_.for_each([&](int64_t key, int64_t number) {
-    if (number > 0)
-      keys[static_cast<size_t>(number)] = key;
-    else
-      waiting.emplace_back(key, -number);
+    if (number > 0) keys[static_cast<size_t>(number)] = key;
   });
-  std::sort(waiting.begin(), waiting.end());
-  for (const auto& [key, count] : waiting) {
+  pairs.reserve(static_cast<size_t>(2 * waiting_.size()));
+  waiting_.for_each([&](int64_t key, int64_t count) {
     pairs.push_back(key);
     pairs.push_back(count);
-  }
+  });
   std::vector<int64_t> scores = scores_;
   if (evicts()) scores.resize(static_cast<size_t>(rows_));
-  return {tensor_of(keys), tensor_of(free_), tensor_of(pairs, {static_cast<int64_t>(waiting.size()), 2}),
-          tensor_of(scores), tensor_of({counters_.calls, counters_.admitted, counters_.refused, counters_.evicted})};
+  return {tensor_of(keys), tensor_of(free_), tensor_of(pairs, {waiting_.size(), 2}), tensor_of(scores),
+          tensor_of({counters_.calls, counters_.admitted, counters_.refused, counters_.evicted, counters_.forgotten})};
 }
 
 void HashedTable::set_key_state(Span<Tensor> state) {
@@ -75,7 +72,8 @@ void HashedTable::set_key_state(Span<Tensor> state) {
   std::vector<int64_t> free = values_of(state[kFree]), scores = values_of(state[kScores]);
   check(!keys.empty(), "expected at least one row");
   check(state[kWaiting].dim() == 2 && state[kWaiting].size(1) == 2, "expected pairs of waiting keys and counts");
-  check(counters.size() == 4, "expected 4 counters");
+  // Versions that forgot no keys had four.
+  check(counters.size() == kCountersNow || counters.size() == kCountersNow - 1, "expected 5 counters");
   const auto is_count = [](int64_t value) { return value >= 0 && value <= kMostCounted; };
   check(std::all_of(counters.begin(), counters.end(), is_count), "a counter is out of range");
   check(std::all_of(scores.begin(), scores.end(), is_count), "a score is out of range");
@@ -95,10 +93,11 @@ void HashedTable::set_key_state(Span<Tensor> state) {
   };
   for (int64_t row = 1; row < rows; ++row)
     if (!is_free[static_cast<size_t>(row)]) add(keys[static_cast<size_t>(row)], row);
+  WaitingKeys list;
   for (size_t i = 0; i < waiting.size(); i += 2) {
     check(waiting[i + 1] >= 1, "a waiting key never occurred");
     check(waiting[i + 1] <= kMostCounted, "a waiting key occurred too often");
-    add(waiting[i], -waiting[i + 1]);
+    add(waiting[i], -1 - list.add(waiting[i], waiting[i + 1]));
   }
   // Scores of another way of eviction, or none, mean nothing: all rows are then equal.
   if (scores.size() != keys.size()) scores.assign(keys.size(), 0);
@@ -107,13 +106,15 @@ void HashedTable::set_key_state(Span<Tensor> state) {
     touched_rows_ = std::max(touched_rows_, rows);  // their values are set next
   }
   index_ = std::move(index);
+  waiting_ = std::move(list);
   rows_ = rows;
   free_ = std::move(free);
   if (evicts()) {
     row_keys_ = keys;
     scores_ = std::move(scores);
   }
-  counters_ = {counters[0], counters[1], counters[2], counters[3]};
+  counters_ = {counters[0], counters[1], counters[2], counters[3],
+               counters.size() == kCountersNow ? counters.back() : 0};
 }
 
 }  // namespace tercel::recsys

@@ -1,5 +1,7 @@
 #include "tercel/recsys/embedding/initialize_rows.h"
 
+#include <algorithm>
+
 #include "tercel/core/launch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/recsys/embedding/initialize_rows_kernels.h"
@@ -44,7 +46,26 @@ void run(const InitialRowsLoop& loop, const Tensor& rows, int64_t count) {
   rows.impl().bump_version();
 }
 
+template <class T>
+void fill_rows_of(const Tensor& weight, Span<int64_t> row_numbers, double value) {
+  const int64_t dim = weight.size(1), stride = weight.stride(0);
+  auto* const first = weight.data<T>();
+  launch(weight.device(), 0, static_cast<int64_t>(row_numbers.size()),
+         ceil_div(kGrainElements, std::max<int64_t>(1, dim)), [&](int64_t begin, int64_t end) {
+           for (int64_t i = begin; i < end; ++i)
+             std::fill_n(first + row_numbers[static_cast<size_t>(i)] * stride, dim, static_cast<T>(value));
+         });
+}
+
 }  // namespace
+
+void fill_rows(const Tensor& weight, Span<int64_t> row_numbers, double value) {
+  if (weight.dtype() == kFloat64)
+    fill_rows_of<double>(weight, row_numbers, value);
+  else
+    fill_rows_of<float>(weight, row_numbers, value);
+  weight.impl().bump_version();
+}
 
 void initialize_rows(const Tensor& rows, const nn::Init& init, uint64_t seed, std::string_view table,
                      int64_t first_key) {
@@ -64,7 +85,7 @@ void initialize_rows(const Tensor& weight, const nn::Init& init, uint64_t seed, 
   loop.keys = keys.data();
   loop.row_numbers = row_numbers.data();
   if (is_constant(init))
-    for (const int64_t row : row_numbers) fill_(weight.narrow(0, row, 1), init.a);
+    fill_rows(weight, row_numbers, init.a);
   else
     run(loop, weight, static_cast<int64_t>(keys.size()));
 }

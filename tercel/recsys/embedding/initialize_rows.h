@@ -25,5 +25,8 @@ TERCEL_API void initialize_rows(const Tensor& rows, const nn::Init& init, uint64
  */
 TERCEL_API void initialize_rows(const Tensor& weight, const nn::Init& init, uint64_t seed, std::string_view table,
                                 Span<int64_t> keys, Span<int64_t> row_numbers);
+/** Fills some rows of a weight [rows, dim], float32 or float64 on the CPU, with a number; the rows are different ones.
+ */
+TERCEL_API void fill_rows(const Tensor& weight, Span<int64_t> row_numbers, double value);
 
 }  // namespace tercel::recsys

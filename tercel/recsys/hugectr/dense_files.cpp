@@ -39,7 +39,7 @@ void for_each_part(Model& model, const Tensor& all, F&& f) {
 /** Sets the parts from values that follow one another. */
 void set_parts(Model& model, const Tensor& all, const Tensor& values) {
   int64_t start = 0;
-  for_each_part(model, all, [&](Tensor part, const std::string&) {
+  for_each_part(model, all, [&](const Tensor& part, const std::string&) {
     copy_(part, values.narrow(0, start, part.numel()));
     start += part.numel();
   });

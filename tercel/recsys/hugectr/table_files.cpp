@@ -170,7 +170,7 @@ void read_table_states(const std::string& path, const EmbeddingTable& table, Spa
                                              format_count(rows.numel()), " rows of '", printable(table.name()), "'"}));
   check_finite(path, values, str_cat({"the states of '", printable(table.name()), "'"}));
   int64_t start = 0;
-  for (Tensor state : states) {
+  for (const Tensor& state : states) {
     const int64_t n = rows.numel() * state.size(1);
     const Tensor part = values.narrow(0, start, n).view({rows.numel(), state.size(1)});
     index_copy_(state, 0, rows, to(part, state.dtype()));

@@ -67,6 +67,7 @@ RunContent read_run(const std::string& folder) {
   content.config = entries_of(config);
   if (best) {
     content.best_step = best->info().step;
+    content.tables = growth_of(*best);
     content.facts.emplace_back("tercel", best->identity().tercel_version);
     content.facts.emplace_back("instruction set", best->identity().instruction_set);
     for (const data::PartIdentity& part : best->identity().data.parts) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "tercel/recsys/report/html_impl.h"
 #include "tercel/recsys/report/line_chart_impl.h"
@@ -67,6 +68,7 @@ class Page {
     add_curves();
     add_calibration();
     add_slices();
+    add_tables();
     add_config();
     out_ += "<p><small>Written by Tercel " + escape_html(version()) + ".</small></p>\n</body>\n</html>\n";
     return std::move(out_);
@@ -260,6 +262,31 @@ class Page {
       for (const auto& [name, value] : slice.values) cells.push_back(number_text(value));
       add_row(slice.title, cells, "number");
     }
+    out_ += "</tbody></table></div>\n";
+  }
+
+  void add_tables() {
+    std::vector<std::string> tables;
+    for (const RunContent& run : runs_)
+      for (const TableGrowth& table : run.tables)
+        if (std::find(tables.begin(), tables.end(), table.name) == tables.end()) tables.push_back(table.name);
+    if (tables.empty()) return;
+    out_ +=
+        "<h2>Tables that grow</h2>\n<p>In training, up to the best checkpoint.</p>\n<div class=\"scroll\"><table>\n" +
+        head_of_runs("table") + "<tbody>\n";
+    using Statistics = HashedTableStatistics;
+    const std::pair<const char*, int64_t Statistics::*> counts[] = {
+        {"keys with a row", &Statistics::keys}, {"keys that wait for one", &Statistics::waiting},
+        {"admitted", &Statistics::admitted},    {"occurrences without a row", &Statistics::refused},
+        {"evicted", &Statistics::evicted},      {"forgotten while they waited", &Statistics::forgotten}};
+    for (const std::string& name : tables)
+      for (const auto& row : counts)
+        add_row(name + ": " + row.first, of_runs([&](const RunContent& run) {
+                  for (const TableGrowth& table : run.tables)
+                    if (table.name == name) return format_count(table.statistics.*row.second);
+                  return std::string("\xe2\x80\x94");
+                }),
+                "number");
     out_ += "</tbody></table></div>\n";
   }
 

@@ -9,6 +9,7 @@
 
 #include "tercel/recsys/report/details.h"
 #include "tercel/recsys/report/metrics_record.h"
+#include "tercel/recsys/report/table_growth.h"
 #include "tercel/util/export.h"
 #include "tercel/util/span.h"
 
@@ -25,12 +26,13 @@ struct RunContent {
   std::optional<int64_t> best_step;  ///< of its best checkpoint
   std::vector<MetricsRecord> records;
   std::vector<EvaluationDetails> details;
+  std::vector<TableGrowth> tables;    ///< of the best checkpoint: those that grow
   std::vector<std::string> warnings;  ///< about damaged lines, which are left out
 };
 
 /**
- * Reads the folder of a run; its dataset and its tensors are not needed. DataError if it is none, or damaged; lines of
- * metrics.jsonl that are damaged are left out, with a warning.
+ * Reads the folder of a run; its dataset and the values of its tensors are not needed. DataError if it is none, or
+ * damaged; lines of metrics.jsonl that are damaged are left out, with a warning.
  */
 TERCEL_API RunContent read_run(const std::string& folder);
 

@@ -126,6 +126,44 @@ TEST(HashedTable, AKeyIsAdmittedAtItsNthOccurrence) {
   EXPECT_EQ(table->statistics().waiting, 1);
 }
 
+TEST(HashedTable, TheOldestOfTooManyWaitingKeysAreForgotten) {
+  const std::unique_ptr<HashedTable> table = table_of({.admission = 3, .most_waiting = 3});
+  EXPECT_EQ(insert(*table, {1, 2, 3, 1, 2}), (Numbers{0, 0, 0, 0, 0}));
+  EXPECT_EQ(insert(*table, {4, 2}), (Numbers{0, 1})) << "1 is forgotten, though it had occurred twice";
+  EXPECT_EQ(insert(*table, {1, 1}), (Numbers{0, 0})) << "it begins anew";
+  EXPECT_EQ(table->statistics().waiting, 3);
+  EXPECT_EQ(table->statistics().forgotten, 1);
+  const Tensor waiting = table->key_state()[2];
+  EXPECT_EQ(Numbers(waiting.data<int64_t>(), waiting.data<int64_t>() + 6), (Numbers{3, 1, 4, 1, 1, 2}));
+  EXPECT_EQ(insert(*table, {5, 6, 1}), (Numbers{0, 0, 2})) << "3 and 4 are forgotten";
+  EXPECT_EQ(table->statistics().forgotten, 3);
+  TERCEL_EXPECT_THROW(HashedTable("t", 1, kInit, {.most_waiting = -1}), RuntimeError, "expected a capacity");
+}
+
+TEST(HashedTable, KeysThatOccurOnceTakeBoundedMemory) {
+  const std::unique_ptr<HashedTable> table = table_of({.admission = 2, .most_waiting = 1000});
+  int64_t next = 0;
+  for (int step = 0; step < 300; ++step) {
+    Numbers keys(1000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i % 10 == 0 ? static_cast<int64_t>(i) : 1'000'000 + next++;
+    insert(*table, keys);
+  }
+  const HashedTableStatistics s = table->statistics();
+  EXPECT_EQ(s.keys, 100) << "those that come back in each step";
+  EXPECT_EQ(s.waiting, 1000);
+  EXPECT_EQ(s.forgotten, 300 * 900 - 1000);
+}
+
+TEST(HashedTable, AKeyWaitsOnWhenThereIsNoRowForIt) {
+  const std::unique_ptr<HashedTable> table = table_of({.capacity = 1, .admission = 2});
+  insert(*table, {1, 1, 2, 3});
+  TERCEL_EXPECT_THROW(insert(*table, {3}), RuntimeError, "exceeds");
+  TERCEL_EXPECT_THROW(insert(*table, {2}), RuntimeError, "exceeds");
+  EXPECT_EQ(table->statistics().waiting, 2);
+  EXPECT_EQ(insert(*table, {4, 1}), (Numbers{0, 1}));
+  EXPECT_EQ(table->statistics().waiting, 3);
+}
+
 TEST(HashedTable, AFullTableIsAnError) {
   const std::unique_ptr<HashedTable> table = table_of({.capacity = 3});
   insert(*table, {1, 2});
@@ -166,7 +204,8 @@ TEST(HashedTable, TheOldestKeysAreEvicted) {
 TEST(HashedTable, RandomStepsContinueFromAState) {
   std::mt19937_64 random(5);
   for (const Eviction eviction : {Eviction::Frequency, Eviction::Age}) {
-    const HashedTableOptions options{.capacity = 400, .eviction = eviction, .admission = 2};
+    const HashedTableOptions options{
+        .capacity = 400, .eviction = eviction, .admission = 2, .most_waiting = eviction == Eviction::Age ? 30 : 0};
     std::unique_ptr<HashedTable> table = table_of(options);
     for (int step = 0; step < 200; ++step) {
       const Numbers keys = random_keys(random, 1 + random() % 200, 600);
@@ -192,6 +231,7 @@ TEST(HashedTable, RandomStepsContinueFromAState) {
       if (step % 2 == 0) table = std::move(next);
     }
     EXPECT_GT(table->statistics().evicted, 400);
+    EXPECT_EQ(table->statistics().forgotten > 100, eviction == Eviction::Age);
   }
 }
 
@@ -216,9 +256,14 @@ TEST(HashedTable, ADamagedStateIsAnError) {
   expect_refused(2, zeros({1, 2}, kInt64), "a waiting key never occurred");
   expect_refused(2, tensor_of({8, INT64_MAX}).reshape({1, 2}), "a waiting key occurred too often");
   expect_refused(3, tensor_of({0, 0, 0, INT64_MAX}), "a score is out of range");
-  expect_refused(4, tensor_of({1}), "expected 4 counters");
+  expect_refused(4, tensor_of({1}), "expected 5 counters");
   expect_refused(4, tensor_of({1, 1, -1, 1}), "a counter is out of range");
   TERCEL_EXPECT_THROW(table->set_key_state({}), DataError, "expected its five tensors");
+  std::vector<Tensor> older = whole;  // of a version that forgot no keys
+  older[4] = tensor_of({1, 3, 0, 0});
+  const std::unique_ptr<HashedTable> other = table_of();
+  other->set_key_state(older);
+  EXPECT_EQ(other->statistics().admitted, 3);
 }
 
 TEST(HashedTable, ALoadedRowIsNewWhenAnotherKeyGetsIt) {

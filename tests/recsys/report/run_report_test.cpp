@@ -12,6 +12,7 @@
 #include "tercel/recsys/report/html_impl.h"
 #include "tercel/recsys/report/line_chart_impl.h"
 #include "tercel/util/error.h"
+#include "tercel/util/format.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
 
@@ -145,6 +146,38 @@ TEST(RunReport, ADamagedLineOfMetricsIsLeftOut) {
   EXPECT_EQ(found.records.size(), records);
   ASSERT_EQ(found.warnings.size(), 1u);
   EXPECT_NE(found.warnings[0].find("run/metrics.jsonl: line 1 is left out"), std::string::npos) << found.warnings[0];
+}
+
+TEST(RunReport, TablesThatGrow) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 600);
+  Trainer(stateful_config(), dataset, root / "plain", Resume::Never).run(ignore);
+  ModelConfig config = stateful_config({"layers.e2.sparse_embedding_hparam.table_type=hashed",
+                                        "layers.e2.sparse_embedding_hparam.admission=3", "solver.epochs=1"});
+  Trainer trainer(config, dataset, root / "grown", Resume::Never);
+  trainer.run(ignore);
+  const HashedTableStatistics s =
+      dynamic_cast<const HashedTable&>(*trainer.model().embeddings().tables()[1]).statistics();
+  ASSERT_GT(s.keys, 0);
+  ASSERT_GT(s.waiting, 0);
+  const std::vector<RunContent> runs = {read_run(root / "plain"), read_run(root / "grown")};
+  EXPECT_TRUE(runs[0].tables.empty());
+  ASSERT_EQ(runs[1].tables.size(), 1u);
+  const TableGrowth& table = runs[1].tables[0];
+  EXPECT_EQ(table.name, "e2");
+  EXPECT_EQ(table.statistics.keys, s.keys);
+  EXPECT_EQ(table.statistics.waiting, s.waiting);
+  EXPECT_EQ(table.statistics.admitted, s.admitted);
+  EXPECT_EQ(table.statistics.refused, s.refused);
+  const std::string page = report_html(runs);
+  for (const auto& [title, value] : {std::pair("keys with a row", s.keys), {"keys that wait for one", s.waiting}})
+    EXPECT_EQ(
+        count(page, str_cat({"<tr><th>e2: ", title, "</th><td class=\"number\">\xe2\x80\x94</td><td class=\"number\">",
+                             format_count(value), "</td></tr>"})),
+        1u)
+        << title;
+  EXPECT_EQ(count(page, "<h2>Tables that grow</h2>"), 1u);
+  EXPECT_EQ(count(report_html(std::vector<RunContent>{runs[0]}), "Tables that grow"), 0u);
 }
 
 TEST(RunReport, ADamagedFileOfDetailsDoesNotStopARun) {
