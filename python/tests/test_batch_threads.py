@@ -138,8 +138,8 @@ def test_a_signal_at_the_end_of_a_wait_loses_no_batch(slow, alarm):
         reader = slow.batches(prefetch=1, batch_size=20_000, epochs=0)  # a few milliseconds for a batch
         rows, interrupted = [], 0
         for _ in range(40):
-            signal.setitimer(signal.ITIMER_REAL, delay)
             try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
                 for batch in reader:
                     rows.append((batch.epoch, batch.row))
             except Alarm:
