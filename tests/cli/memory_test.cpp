@@ -115,9 +115,11 @@ TEST(Memory, TablesThatGrowShareLimitedAddresses) {
   ASSERT_EQ(run({"generate", root / "data", "--rows", "6000", "--quiet"}).code, 0);
   root.put("small.json", graph_of_tables(40'000'000, 16));
   // 26 tables of 40 M keys, each of three tensors and an index, of which a few rows are used.
+  test::ProgramOptions limits;
+  limits.address_bytes = 1'000 * kMegabyte;
   const Outcome trained = run(
       test::one_pass({"train", root / "data", "--model", root / "small.json", "--out", root / "run", "--threads", "1"}),
-      {.address_bytes = 1'000 * kMegabyte});
+      limits);
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("table e25: "), std::string::npos) << trained.out;
 }
