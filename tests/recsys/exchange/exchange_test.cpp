@@ -81,7 +81,7 @@ class Exchange : public ::testing::Test {
     return text;
   }
 
-  const CleanProcess clean_;
+  const CleanProcess clean_{};
   const TemporaryFolder root_;
   const data::Dataset dataset_ = small_dataset(root_, 600);
   ModelConfig config_;
