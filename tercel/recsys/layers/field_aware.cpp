@@ -3,6 +3,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
 
@@ -18,20 +19,26 @@ FieldAwareInteraction::FieldAwareInteraction(const Options&, BuildContext& conte
 }
 
 void FieldAwareInteraction::allocate(const TensorOptions& place) {
-  const Tensor upper = zeros({fields_, fields_, 1}, kFloat32);
-  auto* const values = upper.data<float>();
+  const int64_t pairs = fields_ * (fields_ - 1) / 2;
+  const Tensor left = empty({pairs}, kInt64), right = empty({pairs}, kInt64);
+  int64_t* const l = left.data<int64_t>();
+  int64_t* const r = right.data<int64_t>();
+  int64_t pair = 0;
   for (int64_t i = 0; i < fields_; ++i)
-    for (int64_t j = i + 1; j < fields_; ++j) values[i * fields_ + j] = 1;
-  upper_ = empty({fields_, fields_, 1}, place);
-  copy_(upper_, upper);
+    for (int64_t j = i + 1; j < fields_; ++j, ++pair) {
+      l[pair] = i * fields_ + j;
+      r[pair] = j * fields_ + i;
+    }
+  left_ = empty({pairs}, TensorOptions(kInt64, place.device));
+  right_ = empty({pairs}, TensorOptions(kInt64, place.device));
+  copy_(left_, left);
+  copy_(right_, right);
 }
 
 void FieldAwareInteraction::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
-  const int64_t batch = bottoms[0].size(0);
-  const Tensor vectors = reshape(bottoms[0], {batch, fields_, fields_, width_});
-  // Each pair stands at [i, j] and at [j, i]: half of the products is not used, but nothing is gathered.
-  const Tensor products = mul(mul(vectors, transpose(vectors, 1, 2)), upper_);
-  tops[0] = view(sum(products, {1, 2, 3}), {batch, 1});
+  const Tensor vectors = reshape(bottoms[0], {bottoms[0].size(0), fields_ * fields_, width_});
+  const Tensor products = mul(index_select(vectors, 1, left_), index_select(vectors, 1, right_));
+  tops[0] = view(sum(products, {1, 2}), {bottoms[0].size(0), 1});
 }
 
 }  // namespace tercel::recsys

@@ -22,7 +22,7 @@ class FieldAwareInteraction final : public Layer {
 
  private:
   int64_t fields_ = 0, width_ = 0;
-  Tensor upper_;  // [F, F, 1]: 1 above the diagonal, 0 elsewhere
+  Tensor left_, right_;  // positions i * F + j and j * F + i of each pair
 };
 
 }  // namespace tercel::recsys
