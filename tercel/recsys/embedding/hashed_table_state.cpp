@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kNames[] = {"keys", "free", "waiting", "scores", "counters"};
 constexpr int64_t kMostCounted = int64_t{1} << 62;  // so that counting on does not overflow
-constexpr size_t kCountersNow = 5;
+constexpr size_t kMostCounters = 5;
 constexpr size_t kKeys = 0, kFree = 1, kWaiting = 2, kScores = 3, kCounters = 4;
 
 Tensor tensor_of(const std::vector<int64_t>& values, IntSpan sizes) {
@@ -57,8 +57,10 @@ std::vector<Tensor> HashedTable::key_state() const {
   });
   std::vector<int64_t> scores = scores_;
   if (evicts()) scores.resize(static_cast<size_t>(rows_));
+  std::vector<int64_t> counters = {counters_.calls, counters_.admitted, counters_.refused, counters_.evicted};
+  if (counters_.forgotten > 0) counters.push_back(counters_.forgotten);  // so that versions without it read the rest
   return {tensor_of(keys), tensor_of(free_), tensor_of(pairs, {waiting_.size(), 2}), tensor_of(scores),
-          tensor_of({counters_.calls, counters_.admitted, counters_.refused, counters_.evicted, counters_.forgotten})};
+          tensor_of(counters)};
 }
 
 void HashedTable::set_key_state(Span<Tensor> state) {
@@ -72,8 +74,7 @@ void HashedTable::set_key_state(Span<Tensor> state) {
   std::vector<int64_t> free = values_of(state[kFree]), scores = values_of(state[kScores]);
   check(!keys.empty(), "expected at least one row");
   check(state[kWaiting].dim() == 2 && state[kWaiting].size(1) == 2, "expected pairs of waiting keys and counts");
-  // Versions that forgot no keys had four.
-  check(counters.size() == kCountersNow || counters.size() == kCountersNow - 1, "expected 5 counters");
+  check(counters.size() == kMostCounters || counters.size() == kMostCounters - 1, "expected 4 or 5 counters");
   const auto is_count = [](int64_t value) { return value >= 0 && value <= kMostCounted; };
   check(std::all_of(counters.begin(), counters.end(), is_count), "a counter is out of range");
   check(std::all_of(scores.begin(), scores.end(), is_count), "a score is out of range");
@@ -114,7 +115,7 @@ void HashedTable::set_key_state(Span<Tensor> state) {
     scores_ = std::move(scores);
   }
   counters_ = {counters[0], counters[1], counters[2], counters[3],
-               counters.size() == kCountersNow ? counters.back() : 0};
+               counters.size() == kMostCounters ? counters.back() : 0};
 }
 
 }  // namespace tercel::recsys
