@@ -335,7 +335,8 @@ TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
   expect_place(message_of<DataError>(
       [&] { evaluate(model, dataset, data::PartName::Test, config(3), [](int64_t) { return true; }); }));
   LoadedModel loaded{config(3), data::identity_of(dataset), "", std::move(model), "", 0, 0, {}};
-  expect_place(message_of<DataError>([&] { predict(loaded, dataset, data::PartName::Test, [](const Predictions&) {}); }));
+  expect_place(
+      message_of<DataError>([&] { predict(loaded, dataset, data::PartName::Test, [](const Predictions&) {}); }));
   Trainer trainer(config(4), dataset, root / "run", Resume::Never);
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
 }

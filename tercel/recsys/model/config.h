@@ -150,7 +150,7 @@ TERCEL_API void set_config(ModelConfig& config, std::string_view assignment, std
 
 /** Names of the shipped models, those of the files in presets/. */
 TERCEL_API Span<std::string_view> preset_names();
-/** The configuration of a shipped model, with a section `about`: paper, parameters, accuracy. ConfigError with the nearest name if there is none. */
+/** The configuration of a shipped model, with a section `about`. ConfigError with the nearest name if there is none. */
 TERCEL_API std::string_view preset(std::string_view name);
 
 }  // namespace tercel::recsys
