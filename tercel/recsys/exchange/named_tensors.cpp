@@ -6,11 +6,10 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/index/gather.h"
-#include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/embedding/table_rows.h"
+#include "tercel/recsys/hugectr/raw_values_impl.h"
 #include "tercel/recsys/model_files.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -24,7 +23,8 @@ std::string keys_of(const EmbeddingTable& table) { return table.name() + ".keys"
 /** Finds tensors by name, with messages that name the file. */
 class Given {
  public:
-  Given(Span<io::NamedTensor> tensors, std::string file) : tensors_(tensors), file_(std::move(file)) {}
+  Given(Span<io::NamedTensor> tensors, const std::string& path)
+      : tensors_(tensors), path_(path), file_(printable(path)) {}
 
   const Tensor& find(const std::string& name, const std::string& sizes) const {
     const auto* const found = std::find_if(tensors_.begin(), tensors_.end(),
@@ -40,23 +40,15 @@ class Given {
     TERCEL_CHECK(found.is_floating_point() && found.sizes() == sizes, DataError, file_, ": tensor '", printable(name),
                  "': expected ", sizes, " of floating-point numbers, found ", found.sizes(), " of ",
                  to_string(found.dtype()));
-    check_finite(name, found);
+    hugectr::check_finite(path_, found, str_cat({"tensor '", printable(name), "'"}));
     return found;
-  }
-
-  void check_finite(const std::string& name, const Tensor& values) const {
-    constexpr int64_t kPart = int64_t{1} << 20;
-    const Tensor flat = contiguous(values).flatten();
-    for (int64_t start = 0; start < flat.numel(); start += kPart)
-      TERCEL_CHECK(all(isfinite(flat.narrow(0, start, std::min(kPart, flat.numel() - start)))).item<bool>(), DataError,
-                   file_, ": tensor '", printable(name), "': expected finite numbers, found NaN or an infinity");
   }
 
   const std::string& file() const { return file_; }
 
  private:
   Span<io::NamedTensor> tensors_;
-  std::string file_;
+  std::string path_, file_;  // as it is, and for messages
 };
 
 struct TableContent {
@@ -67,11 +59,11 @@ struct TableContent {
 /** Of a table that grows: any number of rows, with their keys. */
 TableContent growing_content(EmbeddingTable& table, const Given& given) {
   const std::string name = keys_of(table);
-  const Tensor keys = given.find(name, "of int64");
+  const Tensor keys = contiguous(given.find(name, "of int64"));  // that of a .pt file may be a view
   TERCEL_CHECK(keys.dim() == 1 && keys.dtype() == kInt64, DataError, given.file(), ": tensor '", printable(name),
                "': expected [rows] of int64, found ", keys.sizes(), " of ", to_string(keys.dtype()));
   const Tensor vectors = given.numbers(table.name(), {keys.size(0), table.dim()});
-  std::vector<int64_t> sorted(contiguous(keys).data<int64_t>(), contiguous(keys).data<int64_t>() + keys.numel());
+  std::vector<int64_t> sorted(keys.data<int64_t>(), keys.data<int64_t>() + keys.numel());
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   TERCEL_CHECK(twice == sorted.end(), DataError, given.file(), ": tensor '", printable(name), "': key ", *twice,
@@ -105,7 +97,7 @@ std::vector<io::NamedTensor> named_tensors(Model& model) {
 
 int64_t set_named_tensors(Model& model, Span<io::NamedTensor> tensors, const std::string& file) {
   const NoGradGuard guard;
-  const Given given(tensors, printable(file));
+  const Given given(tensors, file);
   std::vector<std::string> names;
   std::vector<std::pair<Tensor, Tensor>> dense;  // of the model, of the file
   for (const io::NamedTensor& tensor : dense_file(model).tensors) {

@@ -209,7 +209,7 @@ TEST_F(Exchange, TensorsThatDoNotFitAreRefused) {
            place(all, "e1") = place(all, "e1").clone();
            place(all, "e1").data<float>()[5] = std::numeric_limits<float>::quiet_NaN();
          }),
-         "tensor 'e1': expected finite numbers, found NaN or an infinity");
+         "expected finite numbers, found NaN or an infinity in tensor 'e1'");
   expect(error([&](All& all) {
            place(all, "e2.keys") = place(all, "e2.keys").clone();
            place(all, "e2.keys").data<int64_t>()[1] = place(all, "e2.keys").data<int64_t>()[0];
