@@ -18,6 +18,9 @@ double read_number(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
+/** Json::exception for other numbers, which get() would convert. */
+int64_t read_integer(const Json& json) { return json.get_ref<const Json::number_integer_t&>(); }
+
 Json json_of(const HeadDetails& head) {
   Json bins = Json::array(), slices = Json::array();
   for (const ReliabilityBin& bin : head.bins)
@@ -37,8 +40,8 @@ HeadDetails head_of(const Json& json) {
         {bin.at("rows").get<double>(), bin.at("prediction").get<double>(), bin.at("label").get<double>()});
   for (const Json& entry : json.at("slices")) {
     Slice slice;
-    slice.key = entry.at("key").get<int64_t>();
-    slice.rows = entry.at("rows").get<int64_t>();
+    slice.key = read_integer(entry.at("key"));
+    slice.rows = read_integer(entry.at("rows"));
     slice.label = read_number(entry.at("label"));
     for (const auto& [name, value] : entry.at("metrics").items()) slice.values.emplace_back(name, read_number(value));
     head.slices.push_back(std::move(slice));
@@ -48,7 +51,7 @@ HeadDetails head_of(const Json& json) {
 
 }  // namespace
 
-void write_details(const std::string& path, const std::vector<EvaluationDetails>& all) {
+std::string details_text(const std::vector<EvaluationDetails>& all) {
   Json list = Json::array();
   for (const EvaluationDetails& details : all) {
     Json heads = Json::array();
@@ -56,26 +59,34 @@ void write_details(const std::string& path, const std::vector<EvaluationDetails>
     list.push_back(
         {{"part", details.part}, {"step", details.step}, {"slice_by", details.slice_by}, {"heads", std::move(heads)}});
   }
-  write_file_atomically(path, dump_json(list));
+  return dump_json(list);
 }
 
-std::vector<EvaluationDetails> read_details(const std::string& path) {
+std::vector<EvaluationDetails> parse_details(std::string_view text, std::string_view name) {
   std::vector<EvaluationDetails> all;
-  if (!exists(path)) return all;
-  const Json list = read_json_file(path, JsonErrors::Data);
+  const Json list = parse_json(text, name, JsonErrors::Data);
   try {
     for (const Json& json : list) {
       EvaluationDetails details{json.at("part").get<std::string>(),
-                                json.at("step").get<int64_t>(),
+                                read_integer(json.at("step")),
                                 json.at("slice_by").get<std::string>(),
                                 {}};
       for (const Json& head : json.at("heads")) details.heads.push_back(head_of(head));
       all.push_back(std::move(details));
     }
   } catch (const Json::exception& e) {
-    throw_error<DataError>({printable(path), ": expected the details of evaluations, found another entry: ", e.what()});
+    throw_error<DataError>({printable(name), ": expected the details of evaluations, found another entry: ", e.what()});
   }
   return all;
+}
+
+void write_details(const std::string& path, const std::vector<EvaluationDetails>& all) {
+  write_file_atomically(path, details_text(all));
+}
+
+std::vector<EvaluationDetails> read_details(const std::string& path) {
+  if (!exists(path)) return {};
+  return parse_details(read_file(path, JsonLimits().max_bytes), path);
 }
 
 }  // namespace tercel::recsys

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tercel/recsys/metrics/head_metrics.h"
@@ -18,9 +19,13 @@ struct EvaluationDetails {
   std::vector<HeadDetails> heads;
 };
 
+/** The content of the file. */
+TERCEL_API std::string details_text(const std::vector<EvaluationDetails>& all);
+/** Reads it; `name` is that of the file, for messages. DataError for a text that details_text() does not write. */
+TERCEL_API std::vector<EvaluationDetails> parse_details(std::string_view text, std::string_view name);
 /** Writes a file, atomically. IoError. */
 TERCEL_API void write_details(const std::string& path, const std::vector<EvaluationDetails>& all);
-/** Reads it; none if it does not exist. DataError for a file that write_details() does not write. */
+/** Reads it; none if it does not exist. DataError as parse_details(). */
 TERCEL_API std::vector<EvaluationDetails> read_details(const std::string& path);
 
 }  // namespace tercel::recsys

@@ -91,9 +91,9 @@ TEST(EvaluationDetails, AreReadAsTheyWereWritten) {
   EXPECT_TRUE(std::isnan(slice.values.at(0).second));
   EXPECT_EQ(slice.values.at(1).second, 0.25);
   EXPECT_TRUE(read_details(root / "none.json").empty());
-  for (const char* bad : {"[1]", "[{}]", "{\"part\": 1}",
-                          "[{\"part\":\"test\",\"step\":1,\"slice_by\":\"\",\"heads\":[{\"name\":\"x\",\"bins\":[{}],"
-                          "\"slices\":[]}]}]"}) {
+  for (const char* bad :
+       {"[1]", "[{}]", "{\"part\": 1}", R"([{"part":"test","step":1e300,"slice_by":"","heads":[]}])",
+        R"([{"part":"test","step":1,"slice_by":"","heads":[{"name":"x","bins":[{}],"slices":[]}]}])"}) {
     root.put("bad.json", bad);
     TERCEL_EXPECT_THROW(read_details(root / "bad.json"), DataError, "bad.json: expected the details of evaluations");
   }
