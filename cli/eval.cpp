@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ struct EvalFlags {
   std::string group_by;
   std::string slice_by;
   int64_t slices = 0;
+  std::string weight;
+  bool unweighted = false;
   int64_t threads = 0;
 
   static constexpr auto fields() {
@@ -50,6 +53,9 @@ struct EvalFlags {
         Field{"group_by", &EvalFlags::group_by, "slot whose keys are the groups of gauc, hit_rate@K and ndcg@K"},
         Field{"slice_by", &EvalFlags::slice_by, "slot whose most frequent keys are evaluated apart"},
         Field{"slices", &EvalFlags::slices, "how many of them; 0: as configured", at_least(0), at_most(10000)},
+        Field{"weight", &EvalFlags::weight,
+              "further column with the weight of each row; default: that of the training"},
+        Field{"unweighted", &EvalFlags::unweighted, "all rows weigh 1"},
         Field{"threads", &EvalFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)});
   }
@@ -129,6 +135,14 @@ int run_eval(CommandLine& line) {
   data::ReaderOptions reading = recsys::evaluation_reading(model.model, model.config);
   reading.on_bad_record = flags.on_bad_record;
   reading.max_bad_records = flags.max_bad_records;
+  TERCEL_CHECK(flags.weight.empty() || !flags.unweighted, ConfigError,
+               "eval: options --weight and --unweighted exclude each other");
+  if (flags.unweighted || !flags.weight.empty()) reading.weight = flags.weight;
+  const auto is_weight = [&reading](const data::Column& column) { return column.name == reading.weight; };
+  TERCEL_CHECK(
+      reading.weight.empty() || std::any_of(dataset.schema.columns.begin(), dataset.schema.columns.end(), is_weight),
+      ConfigError, "eval: ", printable(dataset.folder), " has no further column '", printable(reading.weight),
+      flags.weight.empty() ? "', by which the training weighs rows; --unweighted takes all rows alike" : "'");
   std::optional<recsys::RankingMetrics> ranking;
   if (flags.top > 0) {
     TERCEL_CHECK(flags.on_bad_record == data::OnBadRecord::Fail, ConfigError,

@@ -73,14 +73,14 @@ struct TrainFlags {
 
 /** Flags that are short for --set; empty: not given. */
 struct ConfigFlags {
-  std::string epochs, early_stop, batch_size, lr, optimizer, seed, validation, on_bad_record, max_bad_records;
+  std::string epochs, early_stop, batch_size, lr, optimizer, seed, validation, weight, on_bad_record, max_bad_records;
 
   static constexpr auto fields() {
     return std::tuple(
         Field{"epochs", &ConfigFlags::epochs,
               "passes over the train rows; by default a run ends when validations find no better model any more"},
         Field{"early_stop", &ConfigFlags::early_stop,
-              "end after so many validations without a better one, 0: never; default 4 without --epochs, else 0"},
+              "end after so many validations without a better one, 0: never; default 2 without --epochs, else 0"},
         Field{"batch_size", &ConfigFlags::batch_size, "rows of a step"}, Field{"lr", &ConfigFlags::lr, "learning rate"},
         Field{"optimizer", &ConfigFlags::optimizer,
               "SGD, MomentumSGD, Nesterov, Adam, AdamW, AdaGrad, RowWiseAdaGrad, RMSProp or Ftrl"},
@@ -89,6 +89,8 @@ struct ConfigFlags {
             "validation", &ConfigFlags::validation,
             "auto|part|held_out|none: rows that choose the best model; default the validation part of DATA, else every "
             "tenth train row"},
+        Field{"weight", &ConfigFlags::weight,
+              "further column of DATA with the weight of each row, in losses and metrics"},
         Field{"on_bad_record", &ConfigFlags::on_bad_record, "fail|skip: at a bad record, fail or leave out the row"},
         Field{"max_bad_records", &ConfigFlags::max_bad_records, "rows that may be left out"});
   }
@@ -102,6 +104,7 @@ struct ConfigFlags {
         {"--optimizer", "optimizer.type", optimizer},
         {"--seed", "solver.seed", seed},
         {"--validation", "data.validation", validation},
+        {"--weight", "data.weight", weight},
         {"--on-bad-record", "data.on_bad_record", on_bad_record},
         {"--max-bad-records", "data.max_bad_records", max_bad_records}};
     for (const auto& [flag, entry, value] : all)

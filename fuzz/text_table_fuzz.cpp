@@ -52,6 +52,7 @@ TextFormat format_of(uint8_t how) {
     options.time_column = options.categorical[1];
     options.time_parts = {options.categorical[1] + "=hour", "weekday", "year"};
     options.comment = "#";
+    options.weight_column = options.no_header ? "4" : "w";
   }
   if ((how & 132) == 4) options.cross = {options.categorical[0] + "+" + options.categorical[1]};
   if ((how & 136) == 8) {
@@ -80,6 +81,9 @@ RowEncoder encoder_of(const TextFormat& format, uint8_t how) {
 
 void check_rows(const TextRows& rows, const TextFormat& format) {
   const auto count = static_cast<size_t>(rows.rows);
+  if (rows.weights.size() != (format.weight_column.empty() ? 0 : count)) std::abort();
+  for (const float weight : rows.weights)
+    if (!(weight >= 0 && std::isfinite(weight))) std::abort();
   if (rows.labels.size() != count || rows.dense.size() != format.dense.size()) std::abort();
   for (const float label : rows.labels)
     if (label != 0 && label != 1) std::abort();

@@ -37,7 +37,7 @@ nb::object from_batch(const data::Batch& batch) {
   for (const data::RowColumn& column : batch.columns)
     columns.append(nb::make_tuple(to_str(column.name), own(wrap(column.values))));
   return nb::make_tuple(batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows,
-                        own(wrap(batch.labels)), own(wrap(batch.dense)), inputs, columns);
+                        own(wrap(batch.labels)), own(wrap(batch.dense)), inputs, columns, own(wrap(batch.weights)));
 }
 
 /** The first multiple of `epochs` behind an epoch. */

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "python/src/options.h"
 #include "python/src/out.h"
 #include "tercel/data/array_inputs.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/views/views.h"
@@ -244,6 +246,16 @@ nb::list describe_layers() {
   return out;
 }
 
+/** ValueError for a weight that readers do not give. The model checks dtype and size. */
+void check_weights(const Tensor& weights) {
+  if (weights.dtype() != kFloat32 && weights.dtype() != kFloat64) return;
+  const Tensor all = to(weights, kFloat64).contiguous();
+  for (int64_t row = 0; row < all.numel(); ++row)
+    TERCEL_CHECK(all.data<double>()[row] >= 0 && std::isfinite(all.data<double>()[row]), ValueError,
+                 "batch: weights: row ", row, ": expected a finite weight that is not negative but got ",
+                 all.data<double>()[row]);
+}
+
 }  // namespace
 
 nb::dict from_metrics(const recsys::MetricValues& values) {
@@ -277,10 +289,13 @@ data::Batch to_batch(nb::handle parts) {
     const std::string name(to_text(of[0].ptr()));
     batch.columns.push_back({name, tensor_of_batch(of[1], "batch: column " + name)});
   }
+  batch.weights = tensor_or_none(all[++next], "batch: weights");
+  if (batch.weights.defined()) check_weights(batch.weights);
   return batch;
 }
 
-RowArrays::RowArrays(nb::handle arrays, nb::handle given_labels) : labels(tensor_or_none(given_labels, "labels")) {
+RowArrays::RowArrays(nb::handle arrays, nb::handle given_labels, nb::handle given_weights)
+    : labels(tensor_or_none(given_labels, "labels")), weights(tensor_or_none(given_weights, "weights")) {
   for (const nb::handle array : nb::cast<nb::list>(arrays)) {
     const auto of = nb::cast<nb::tuple>(array);
     const std::string name(to_text(of[0].ptr()));
@@ -377,7 +392,7 @@ void register_models(nb::module_& m) {
       .def(
           "predict_arrays",
           [](ModelObject& self, const nb::list& arrays) {
-            const RowArrays rows(arrays, nb::none());
+            const RowArrays rows(arrays, nb::none(), nb::none());
             const SingleUser::Use use(self.user());
             Model& model = self.model();
             const double shift = recsys::sampling_shift(self.data());

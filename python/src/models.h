@@ -65,15 +65,15 @@ class Watch {
 
 /** A batch of the parts of Python's Batch. */
 data::Batch to_batch(nb::handle parts);
-/** Inputs and labels of rows that are given as arrays. */
+/** Inputs, labels and weights of rows that are given as arrays. */
 struct RowArrays {
-  /** Of a list of (name, values, row offsets or None, weights or None), and labels or None. */
-  RowArrays(nb::handle arrays, nb::handle given_labels);
+  /** Of a list of (name, values, row offsets or None, weights or None), and labels and weights of rows or None. */
+  RowArrays(nb::handle arrays, nb::handle given_labels, nb::handle given_weights);
 
-  data::Batch batch(const recsys::Model& model) const { return model.make_batch(inputs, labels); }
+  data::Batch batch(const recsys::Model& model) const { return model.make_batch(inputs, labels, weights); }
 
   std::vector<data::ArrayInput> inputs;
-  Tensor labels;
+  Tensor labels, weights;
 };
 
 void register_models(nb::module_& m);

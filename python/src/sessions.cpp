@@ -433,11 +433,11 @@ void register_session(nb::module_& m) {
            })
       .def(
           "step_arrays",
-          [](SessionObject& self, const nb::list& arrays, nb::handle labels) {
-            const RowArrays rows(arrays, labels);
+          [](SessionObject& self, const nb::list& arrays, nb::handle labels, nb::handle weights) {
+            const RowArrays rows(arrays, labels, weights);
             self.train([&](Session& session) { session.step(rows.batch(session.model())); });
           },
-          nb::arg("arrays"), nb::arg("labels").none())
+          nb::arg("arrays"), nb::arg("labels").none(), nb::arg("weights").none())
       .def("forward_backward",
            [](SessionObject& self, nb::handle parts) {
              const data::Batch batch = to_batch(parts);
@@ -445,11 +445,11 @@ void register_session(nb::module_& m) {
            })
       .def(
           "forward_backward_arrays",
-          [](SessionObject& self, const nb::list& arrays, nb::handle labels) {
-            const RowArrays rows(arrays, labels);
+          [](SessionObject& self, const nb::list& arrays, nb::handle labels, nb::handle weights) {
+            const RowArrays rows(arrays, labels, weights);
             self.train([&](Session& session) { session.forward_backward(rows.batch(session.model())); });
           },
-          nb::arg("arrays"), nb::arg("labels").none())
+          nb::arg("arrays"), nb::arg("labels").none(), nb::arg("weights").none())
       .def("reduce", [](SessionObject& self) { self.train([](Session& session) { session.reduce(); }); })
       .def("update", [](SessionObject& self) { self.train([](Session& session) { session.update(); }); })
       .def("discard", [](SessionObject& self) { self.train([](Session& session) { session.discard(); }); })

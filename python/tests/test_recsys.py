@@ -252,7 +252,7 @@ def test_wrong_arrays_are_named(dataset):
             ({**good, "categories": (keys[0], [0, 1])}, [1.0], ValueError, "row offsets")]:
         with pytest.raises(error, match=text):
             session.step(arrays, labels)
-    with pytest.raises(TypeError, match="labels together"):
+    with pytest.raises(TypeError, match="labels and weights together"):
         session.step(labels=[1])
     assert same(state_of(session), before) and session.steps == 0 and session.is_whole
     session.step(good, [1.0])

@@ -113,11 +113,12 @@ Bags read_bags(const ArrayInput& array, int64_t slots) {
 class BatchMaker {
  public:
   BatchMaker(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs, std::string_view dense_name,
-             const Tensor& labels)
+             const Tensor& labels, const Tensor& weights)
       : arrays_(arrays),
         inputs_(inputs),
         dense_name_(dense_name),
         labels_{"labels", labels},
+        weights_{"weights", weights},
         rules_(schema, /*binary_labels=*/false, std::numeric_limits<uint64_t>::max(), inputs) {}
 
   Batch make() {
@@ -130,6 +131,7 @@ class BatchMaker {
     }
     TERCEL_CHECK(counted_, ValueError, "batch: no inputs are given");
     if (labels_.values.defined()) set_labels();
+    if (weights_.values.defined()) set_weights();
     if (!batch_.dense.defined()) batch_.dense = empty({batch_.rows, 0}, kFloat32);
     batch_.global_rows = batch_.rows;
     return std::move(batch_);
@@ -184,6 +186,18 @@ class BatchMaker {
                  ": expected [batch, ", dim, dim == 1 ? "] or [batch]" : "]", " but got ", sizes);
     count_rows(labels_, sizes[0]);
     batch_.labels = finite_values(labels_, dim, [this](int64_t column) { return rules_.expected_label(column); });
+  }
+
+  void set_weights() {
+    check_dtype(weights_, "values", weights_.values, /*keys=*/false);
+    const IntSpan sizes = weights_.values.sizes();
+    TERCEL_CHECK(sizes.size() == 1, ValueError, title_of(weights_), ": expected [batch] but got ", sizes);
+    count_rows(weights_, sizes[0]);
+    batch_.weights = finite_values(weights_, 1, [](int64_t) { return "a finite weight"; });
+    batch_.weights.impl().set_sizes_contiguous({batch_.rows});
+    for (int64_t row = 0; row < batch_.rows; ++row)
+      TERCEL_CHECK(batch_.weights.data<float>()[row] >= 0, ValueError, title_of(weights_), ": row ", row,
+                   ": expected a weight that is not negative but got ", batch_.weights.data<float>()[row]);
   }
 
   /** Values [rows, dim], float32; ValueError for one that is not finite. */
@@ -295,7 +309,7 @@ class BatchMaker {
   Span<ArrayInput> arrays_;
   Span<SparseInput> inputs_;
   std::string_view dense_name_;
-  ArrayInput labels_;
+  ArrayInput labels_, weights_;
   RowRules rules_;
   Batch batch_;
   const ArrayInput* counted_ = nullptr;  // the first array, whose rows the others must have
@@ -304,8 +318,8 @@ class BatchMaker {
 }  // namespace
 
 Batch batch_from_arrays(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs,
-                        std::string_view dense_name, const Tensor& labels) {
-  return BatchMaker(arrays, schema, inputs, dense_name, labels).make();
+                        std::string_view dense_name, const Tensor& labels, const Tensor& weights) {
+  return BatchMaker(arrays, schema, inputs, dense_name, labels, weights).make();
 }
 
 }  // namespace tercel::data

@@ -35,7 +35,8 @@ struct ArrayInput {
  * A batch of arrays for all inputs of a model: the dense values under `dense_name`, and for each sparse input either an
  * array under its name or one under the name of each of its slots. `inputs` cover all slots. A name that is both an
  * input's and a slot's means the input. Without dense values in the schema, that array may be left out. Labels, of the
- * dtypes of dense values, are [B, label_dim], or [B] if there is one; a batch for predictions has none.
+ * dtypes of dense values, are [B, label_dim], or [B] if there is one; a batch for predictions has none. `weights` are
+ * those of the rows, [B], of the same dtypes, finite and not negative; none: 1 each.
  *
  * ValueError that names the input, and the row, for an input that is missing, unknown, given twice, of the wrong shape
  * or another number of rows, for dense values and labels that are not finite, for more keys than the slot's hotness and
@@ -43,6 +44,6 @@ struct ArrayInput {
  * finite; TypeError for dtypes.
  */
 TERCEL_API Batch batch_from_arrays(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs,
-                                   std::string_view dense_name, const Tensor& labels = {});
+                                   std::string_view dense_name, const Tensor& labels = {}, const Tensor& weights = {});
 
 }  // namespace tercel::data

@@ -55,6 +55,7 @@ struct TERCEL_API Batch {
   Tensor dense;                     // [rows, dense_dim] f32
   std::vector<SparseBatch> sparse;  // one for each sparse input of the reader
   std::vector<RowColumn> columns;   // one for each column that the reader was asked for
+  Tensor weights;                   // [rows] f32, of each row in losses and metrics; undefined: 1 each
   /** Rows of the epoch's order that were left out because their records are bad: the batch lacks them. */
   std::vector<int64_t> bad_rows;
   std::string bad_record;  // the message about the first of them

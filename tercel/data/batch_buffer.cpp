@@ -34,6 +34,16 @@ int64_t common_hotness(const BatchShape::Input& input) {
   return std::all_of(input.hotness.begin(), input.hotness.end(), [first](int64_t h) { return h == first; }) ? first : 0;
 }
 
+/** The values of a column as f32; the tensor itself if they are. */
+Tensor as_floats(const Tensor& values) {
+  if (values.dtype() == kFloat32) return values;
+  const Tensor out = empty(values.sizes(), kFloat32);
+  const auto* const from = static_cast<const int64_t*>(values.data_ptr());
+  std::transform(from, from + values.numel(), static_cast<float*>(out.data_ptr()),
+                 [](int64_t value) { return static_cast<float>(value); });
+  return out;
+}
+
 template <class T>
 void fill_uniform_offsets(const BatchShape::Input& input, BagOrder order, int64_t rows, T* out) {
   int64_t offset = 0;
@@ -122,6 +132,7 @@ void BatchBuffer::prepare(int64_t rows, const BatchShape& shape, Span<Tensor> un
   batch.rows = rows;
   batch.bad_rows.clear();
   batch.bad_record.clear();
+  batch.weights.reset();  // so that the column's memory is not shared
   remake(batch.labels, {rows, shape.label_dim}, kFloat32);
   remake(batch.dense, {rows, shape.dense_dim}, kFloat32);
   labels = static_cast<float*>(batch.labels.data_ptr());
@@ -253,6 +264,8 @@ void BatchBuffer::finish(int64_t rows) {
       if (shape_->inputs[i].key_weights) batch.sparse[i].key_weights.impl().set_sizes_contiguous({inputs[i].nnz});
     }
   }
+  for (size_t c = 0; c < shape_->columns.size(); ++c)
+    if (shape_->columns[c].is_weight) batch.weights = as_floats(batch.columns[c].values);
 }
 
 }  // namespace tercel::data

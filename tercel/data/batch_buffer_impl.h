@@ -23,6 +23,7 @@ struct BatchShape {
   struct Column {
     std::string name;
     ScalarType dtype = kFloat32;  // or kInt64
+    bool is_weight = false;       // its values are the weights of the rows
   };
 
   int64_t label_dim = 1;

@@ -105,6 +105,14 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
     state.options.inputs.push_back({"keys", state.schema.slot_num()});
   check_inputs(state.schema, state.options.inputs);
   check_distinct("columns", {options.columns.begin(), options.columns.end()});
+  const auto is_weight = [&options](const Column& column) { return column.name == options.weight; };
+  TERCEL_CHECK(
+      options.weight.empty() || std::any_of(state.schema.columns.begin(), state.schema.columns.end(), is_weight),
+      ConfigError, "[", kOwner, "] option 'weight': ", printable(dataset.name()), " has no further column '",
+      printable(options.weight), "'");
+  std::vector<std::string>& columns = state.options.columns;
+  if (!options.weight.empty() && std::find(columns.begin(), columns.end(), options.weight) == columns.end())
+    columns.push_back(options.weight);
   const DataPart& part = dataset.part(part_name);
   const std::string where =
       str_cat({dataset.folder.empty() && !part.file_list.empty() ? part.file_list : dataset.name(), ": ",
@@ -114,10 +122,10 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
     for (const DataFile& file : part.files) verify_file(dataset, file);
   TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
                options.ranks, ", the number of ranks, found ", options.rank);
-  state.source =
-      dataset.checked_format().open(dataset, part,
-                                    {state.options.inputs, state.options.columns, options.binary_labels,
-                                     options.shuffle, options.num_workers, options.on_bad_record == OnBadRecord::Skip});
+  state.source = dataset.checked_format().open(
+      dataset, part,
+      {state.options.inputs, state.options.columns, state.options.weight, options.binary_labels, options.shuffle,
+       options.num_workers, options.on_bad_record == OnBadRecord::Skip});
   const int64_t part_rows = state.source->rows();
   TERCEL_CHECK(part_rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
   const RowSubset subset = chosen_rows(options, part_rows);

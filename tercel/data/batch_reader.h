@@ -89,6 +89,7 @@ struct ReaderOptions {
   int64_t hold_out = 0;
   bool held_out = false;
   std::vector<std::string> columns;
+  std::string weight;
   std::vector<SparseInput> inputs;
 
   static constexpr auto fields() {
@@ -122,6 +123,8 @@ struct ReaderOptions {
               "one row of so many is left out, to validate with; 0: none, else at least 2", at_least(0)},
         Field{"held_out", &ReaderOptions::held_out, "deliver those rows, instead of the others"},
         Field{"columns", &ReaderOptions::columns, "further columns of the files that batches have"},
+        Field{"weight", &ReaderOptions::weight,
+              "further column with the weight of each row, not negative; empty: none"},
         Field{"inputs", &ReaderOptions::inputs, "how slots are grouped; empty: all in one"});
   }
 };

@@ -169,6 +169,7 @@ struct CsvOptions : TableOptions {
   std::string list_separator;
   std::vector<std::string> max_hotness;
   std::vector<std::string> weighted;
+  std::string weight_column;
   std::string time_column;
   std::vector<std::string> time_parts;
   TimeUnit time_unit = TimeUnit::Seconds;
@@ -196,6 +197,9 @@ struct CsvOptions : TableOptions {
             Field{
                 "weighted", &CsvOptions::weighted,
                 "categorical columns whose values have a weight each, value:weight; needs a format that holds weights"},
+            Field{"weight_column", &CsvOptions::weight_column,
+                  "column with the weight of each row, a number that is not negative, kept as a further column of the "
+                  "dataset; needs a format that holds those"},
             Field{"time_column", &CsvOptions::time_column,
                   "column of numbers or ISO timestamps to which test_from and valid_from refer"},
             Field{

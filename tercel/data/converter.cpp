@@ -96,6 +96,7 @@ void Converter::check_writable() const {
   schema.dense_dim = static_cast<int64_t>(format_.dense.size());
   // Sizes are not known yet, but there will be some.
   for (const TextField& field : format_.fields) schema.slots.push_back({field.name, 1, 0, 1, field.weighted});
+  if (!format_.weight_column.empty()) schema.columns.push_back({format_.weight_column, ColumnType::F32});
   try {
     // The size of a row is known only to a format that can hold it.
     static_cast<void>(job_.options.format->estimate_bytes(schema, 1));
@@ -295,6 +296,7 @@ Schema Converter::make_schema(const RowEncoder& encoder) const {
     schema.slots.push_back({field.name, encoder.size(static_cast<int64_t>(f)), 0,
                             std::max<int64_t>(before, survey_->fields()[f].hotness), field.weighted});
   }
+  if (!format_.weight_column.empty()) schema.columns.push_back({format_.weight_column, ColumnType::F32});
   schema.set_consecutive_keys();
   return schema;
 }
@@ -368,6 +370,8 @@ void Converter::write_block(const ParsedBlock& block, const RowEncoder& encoder,
     out.nnz = rows.nnz.empty() ? nullptr : rows.nnz.data() + begin * slots;
     out.keys = rows.keys.data() + first;
     out.key_weights = rows.key_weights.empty() ? nullptr : rows.key_weights.data() + first;
+    const void* const weights = block.rows.weights.empty() ? nullptr : block.rows.weights.data() + begin;
+    if (weights != nullptr) out.columns = {&weights, 1};
     // A file that grew meanwhile may have rows of a part now that had none; detected below.
     if (writers[part]) writers[part]->write(out);
     begin = end;

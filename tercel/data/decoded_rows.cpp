@@ -340,15 +340,19 @@ bool RowAssembler::copy_columns(const DecodedRows& from, RowAt row_at, int64_t c
   bool good = true;
   for (size_t c = 0; c < from.columns.size(); ++c) {
     const FurtherColumn& column = from.columns[c];
+    const bool is_weight = shape_.columns[c].is_weight;
     if (column.floats) {
       auto* to = static_cast<float*>(out.columns[c]) + batch_row;
       for (int64_t i = 0; i < count; ++i) {
         to[i] = column.floats[row_at(i)];
-        good &= RowRules::is_dense_value(to[i]);
+        good &= RowRules::is_dense_value(to[i]) & (!is_weight | (to[i] >= 0));
       }
     } else {
       auto* to = static_cast<int64_t*>(out.columns[c]) + batch_row;
-      for (int64_t i = 0; i < count; ++i) to[i] = column.integers[row_at(i)];
+      for (int64_t i = 0; i < count; ++i) {
+        to[i] = column.integers[row_at(i)];
+        good &= !is_weight | (to[i] >= 0);
+      }
     }
   }
   return good;
@@ -471,6 +475,9 @@ void RowAssembler::check_row(const DecodedRows& from, int64_t row) const {
     check_bad(column.bad, names_.columns[c], 1, {});
     if (column.floats && !RowRules::is_dense_value(column.floats[row]))
       fail(from, row, names_.columns[c], "a finite number", format_double(column.floats[row]));
+    if (shape_.columns[c].is_weight && (column.floats ? column.floats[row] < 0 : column.integers[row] < 0))
+      fail(from, row, names_.columns[c], "a weight that is not negative",
+           column.floats ? format_double(column.floats[row]) : str_cat({column.integers[row]}));
   }
 }
 

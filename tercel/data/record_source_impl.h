@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tercel/data/batch_buffer_impl.h"
@@ -22,6 +23,8 @@ struct SourceOptions {
   Span<SparseInput> inputs;  // they cover all slots
   /** Names of further columns; ConfigError for one that the files do not have. */
   Span<std::string> columns;
+  /** One of the columns, whose values are the weights of the rows: finite, not negative. Empty: none. */
+  std::string_view weight = {};
   bool binary_labels = true;
   bool jumps = false;              // ranges are not requested in order
   int64_t workers = 1;             // threads that prepare and decode

@@ -68,6 +68,7 @@ class TableParser final : public RowParser {
         read_field(record, f, rows);
       }
     }
+    if (weight_ != kNoColumn) rows.weights.push_back(read_weight(record, columns[weight_]));
     if (time_ != kNoColumn) read_time(record, columns[time_], rows);
     if (id_ != kNoColumn) rows.ids.push_back(kept(record, columns[id_], rows));
     ++rows.rows;
@@ -85,6 +86,7 @@ class TableParser final : public RowParser {
     return text.empty() || (!format_.missing.empty() && contains(format_.missing, text));
   }
   double read_dense(const RecordReader& record, std::string_view text, size_t i) const;
+  float read_weight(const RecordReader& record, std::string_view text) const;
   void read_field(const RecordReader& record, size_t f, TextRows& rows) const;
   void read_value(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const;
   std::string_view hex_value(const RecordReader& record, size_t f, std::string_view text, TextRows& rows) const;
@@ -93,7 +95,7 @@ class TableParser final : public RowParser {
   Timestamp time_of(const RecordReader& record, size_t column, std::string_view label, std::string_view text) const;
 
   size_t width_ = 0;
-  size_t label_ = kNoColumn, time_ = kNoColumn, id_ = kNoColumn;
+  size_t label_ = kNoColumn, weight_ = kNoColumn, time_ = kNoColumn, id_ = kNoColumn;
   std::vector<size_t> dense_, fields_;
   std::vector<uint8_t> plain_;  // of each field: a column holds its one value
 };
@@ -127,6 +129,13 @@ void TableParser::bind_columns(Place place) {
     plain_.push_back(!field.is_list && !field.weighted && field.part == TimePart::None && field.hex_modulo == 0 ? 1
                                                                                                                 : 0);
   }
+  weight_ = format_.weight_column.empty() ? kNoColumn : place(format_.weight_column);
+  // Numbers of columns have several spellings.
+  const bool is_other =
+      weight_ != kNoColumn && (weight_ == label_ || std::find(dense_.begin(), dense_.end(), weight_) != dense_.end() ||
+                               std::find(fields_.begin(), fields_.end(), weight_) != fields_.end());
+  TERCEL_CHECK(!is_other, ConfigError, "expected a weight column apart from label, dense and categorical ones, found '",
+               printable(format_.weight_column), "'");
   time_ = format_.time_column.empty() ? kNoColumn : place(format_.time_column);
   id_ = format_.id_column.empty() ? kNoColumn : place(format_.id_column);
 }
@@ -169,6 +178,14 @@ double TableParser::read_dense(const RecordReader& record, std::string_view text
   if (!(std::abs(value) <= kMostFloat)) [[unlikely]]
     record.fail(dense_[i], format_.dense_names[i], "a finite number", quoted_text(text));
   return value;
+}
+
+float TableParser::read_weight(const RecordReader& record, std::string_view text) const {
+  double weight = 0;
+  if (!parse_number(text, weight) || !(weight >= 0 && weight <= kMostFloat))
+    record.fail(weight_, format_.weight_column, "a weight, a finite number that is not negative",
+                text.empty() ? "nothing" : quoted_text(text));
+  return static_cast<float>(weight);
 }
 
 Timestamp TableParser::time_of(const RecordReader& record, size_t column, std::string_view label,

@@ -61,6 +61,13 @@ void check_columns(const CsvOptions& options) {
                  "[csv] expected the label apart from the other columns, found '", printable(options.label), "' in '",
                  columns == &options.dense ? "dense" : "categorical", "' too");
   }
+  const std::string& weight = options.weight_column;
+  TERCEL_CHECK(weight.empty() || (weight != options.label && !contains(options.dense, weight) &&
+                                  !contains(options.categorical, weight)),
+               ConfigError,
+               "[csv] option 'weight_column': expected a column apart from label, dense and categorical "
+               "ones, found '",
+               printable(weight), "'");
   check_labels(options.positive, options.negative, "csv");
   TERCEL_CHECK(options.no_header || options.columns == 0, ConfigError,
                "[csv] options 'columns' and 'no_header': expected both or neither: a header has as many columns as it "
@@ -304,6 +311,7 @@ TextFormat csv_format(const CsvOptions& options) {
   format.negative = options.negative;
   format.missing = options.missing;
   format.dense = options.dense;
+  format.weight_column = options.weight_column;
   format.time_column = options.time_column;
   format.time_unit = options.time_unit;
   format.label_name = options.label;

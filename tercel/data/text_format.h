@@ -76,7 +76,8 @@ struct TextFormat {
   std::vector<TextField> fields;              // combinations come first
   bool find_fields = false;                   // libffm: the fields are those that the files have
   FeatureValues values = FeatureValues::Auto;
-  std::string time_column;  // empty: none
+  std::string weight_column;  // of the rows; empty: none
+  std::string time_column;    // empty: none
   std::string id_column;  // a column whose texts are kept beside the rows, of any meaning but the label's; empty: none
   TimeUnit time_unit = TimeUnit::Seconds;
 

@@ -25,6 +25,7 @@ struct TextRows {
   std::vector<std::string_view> label_texts;  // none where the format has no texts or comparisons for labels
   std::vector<std::vector<double>> dense;     // of each column; NaN: missing
   std::vector<TextValues> fields;
+  std::vector<float> weights;         // of the rows; none where the format has no column of them
   std::vector<double> times;          // none where the format has no time column
   std::vector<std::string_view> ids;  // as they stand in the text; none where the format has no id column
   int64_t cut = 0;                    // values beyond the longest list allowed, which are left out

@@ -56,6 +56,7 @@ void clear(const TextFormat& format, TextRows& rows) {
     field.nnz.clear();
     field.weights.clear();
   }
+  rows.weights.clear();
   rows.times.clear();
   rows.ids.clear();
   rows.texts.clear();

@@ -21,6 +21,7 @@ data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& co
   options.inputs = model.sparse_inputs();
   options.binary_labels = model.graph().has_binary_labels();
   options.columns = evaluation_columns(model, config.solver);
+  options.weight = config.data.weight;
   return options;
 }
 

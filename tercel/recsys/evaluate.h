@@ -18,8 +18,8 @@ namespace tercel::recsys {
 using RowObserver = FunctionRef<bool(int64_t rows)>;
 
 /**
- * How evaluations and predictions read: once, in batches of solver.batchsize_eval, with the columns of solver.group_by
- * and slice_by. ConfigError for a slot or column that there is not.
+ * How evaluations and predictions read: once, in batches of solver.batchsize_eval, with the columns of solver.group_by,
+ * slice_by and data.weight. ConfigError for a slot or column that there is not.
  */
 TERCEL_API data::ReaderOptions evaluation_reading(const Model& model, const ModelConfig& config);
 

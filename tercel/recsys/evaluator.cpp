@@ -5,6 +5,7 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/recsys/metrics/values_impl.h"
 
 namespace tercel::recsys {
 
@@ -44,6 +45,11 @@ Evaluator::Evaluator(const Model& model, const MetricOptions& options, double lo
 
 void Evaluator::add(const data::Batch& batch, const std::vector<Tensor>& logits) {
   RowContext context;
+  Tensor weights = batch.weights;
+  if (weights.defined()) {
+    weights = to(weights, kFloat32).contiguous();
+    context.weights = values_of(weights);
+  }
   if (groups_) context.groups = groups_->read(batch);
   if (slices_) context.slices = slices_->read(batch);
   metrics_.add(shifted(logits, heads_, logit_shift_), batch.labels, context);

@@ -32,7 +32,9 @@ class TERCEL_API Evaluator {
   /** ConfigError as check_metric_options(), and for a slot of groups or slices that the rows do not have. */
   Evaluator(const Model& model, const MetricOptions& options, double logit_shift = 0);
 
-  /** Adds a batch with labels, and the logits of each head. `logit_shift` is added to them. */
+  /** Adds a batch with labels, and weights if it has some, and the logits of each head, to which `logit_shift` is
+   * added.
+   */
   void add(const data::Batch& batch, const std::vector<Tensor>& logits);
   /** The metrics of all rows so far. */
   MetricValues values() const { return metrics_.values(); }

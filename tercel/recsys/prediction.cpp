@@ -159,6 +159,7 @@ int64_t predict(Model& model, const ModelConfig& config, const data::DataIdentit
   std::optional<RowIds> ids;
   if (!id.empty()) ids.emplace(dataset.schema, model.sparse_inputs(), id, dataset.name());
   reading.columns = ids ? ids->columns() : std::vector<std::string>();  // not those of evaluations
+  reading.weight.clear();
   data::BatchReader reader(dataset, part, reading);
   return predict(model, reader, sink, sampling_shift(trained_on, dataset, part), ids ? &*ids : nullptr);
 }
@@ -176,6 +177,7 @@ int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, 
   TERCEL_CHECK(id.empty() || format.kind == data::TextKind::Table, ConfigError,
                "predict: an id is a column of a table; libsvm and libffm text has none");
   format.id_column = id;
+  format.weight_column.clear();
   const data::RowEncoder encoder =
       data::load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
   data::EncodedText text(encoder, format, std::move(sources), data::LabelColumn::Optional);

@@ -89,6 +89,7 @@ data::ReaderOptions train_reading(const ModelConfig& config, const Model& model)
   options.on_bad_record = config.data.on_bad_record;
   options.max_bad_records = config.data.max_bad_records;
   options.inputs = model.sparse_inputs();
+  options.weight = config.data.weight;
   if (config.data.validation == Validation::HeldOut) options.hold_out = config.data.hold_out;
   options.binary_labels = model.graph().has_binary_labels();
   return options;
@@ -459,8 +460,11 @@ EvaluationResult Session::measure(data::PartName part, RowObserver observer) {
 std::string Session::validation_digest() const {
   if (!validation_reader_) return {};
   const data::ReaderOptions& reading = validation_reader_->options();
-  if (!reading.held_out) return data::digest_of(identity_.data, data::PartName::Valid);
-  return str_cat({data::digest_of(identity_.data, data::PartName::Train), "/", reading.hold_out});
+  std::string digest = reading.held_out
+                           ? str_cat({data::digest_of(identity_.data, data::PartName::Train), "/", reading.hold_out})
+                           : data::digest_of(identity_.data, data::PartName::Valid);
+  if (!reading.weight.empty()) digest += "/weight=" + reading.weight;  // metrics by other weights cannot be compared
+  return digest;
 }
 
 void Session::check_finite() { check_finite("check_finite"); }

@@ -213,7 +213,11 @@ struct Trainer::State {
     for (const Evaluation::Metric& metric : evaluation.metrics) metrics.emplace_back(metric.name, metric.value);
     return metrics;
   }
-  std::string test_digest() const { return data::digest_of(session.identity().data, data::PartName::Test); }
+  std::string test_digest() const {
+    const std::string& weight = session.config().data.weight;
+    return data::digest_of(session.identity().data, data::PartName::Test) +
+           (weight.empty() ? std::string() : "/weight=" + weight);
+  }
 
   void note_evaluation() {
     checkpoints.note_evaluation(step(), evaluation_of(last_metrics, session.validation_digest()));

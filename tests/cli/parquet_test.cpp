@@ -85,5 +85,48 @@ TEST_F(ParquetCommands, FilesAreDescribedByTheirMetadata) {
   good({"verify", root_ / "described"});
 }
 
+TEST_F(ParquetCommands, RowsOfTextHaveWeights) {
+  std::string text = "y,c,w\n";
+  for (int row = 0; row < 400; ++row)
+    text += std::to_string(row % 3 == 0) + ",k" + std::to_string(row % 7) + "," + std::to_string(row % 4) + "\n";
+  root_.put("t.csv", text);
+  const std::vector<std::string> convert = {
+      "convert", "csv", root_ / "t.csv", root_ / "data", "--label", "y", "--categorical", "c", "--weight-column", "w"};
+  const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  expect_error(run(convert), 2, {"norm", "'w'"});
+  good(with(convert, {"--format", "parquet"}));
+  const std::vector<std::string> train = {"train",        root_ / "data", "--model",  "lr",
+                                          "--batch-size", "50",           "--epochs", "1"};
+  good(with(train, {"--out", root_ / "run", "--weight", "w"}));
+  good(with(train, {"--out", root_ / "plain"}));
+  expect_error(run(with(train, {"--out", root_ / "no", "--weight", "v"})), 2, {"no further column 'v'"});
+  const auto log_loss = [&](const std::string& model, const std::vector<std::string>& more) {
+    const Outcome outcome = good(with({"eval", root_ / model, root_ / "data", "--json"}, more));
+    return parse_json(outcome.out, "stdout", JsonErrors::Data)["log_loss"].get<double>();
+  };
+  const double weighted = log_loss("run", {});
+  EXPECT_NE(weighted, log_loss("run", {"--unweighted"}));
+  EXPECT_EQ(weighted, log_loss("run", {"--weight", "w"}));
+  EXPECT_NE(log_loss("run", {"--unweighted"}), log_loss("plain", {}));
+  std::vector<std::string> unweighted = convert;
+  unweighted[3] = root_ / "other";
+  unweighted.resize(8);
+  good(unweighted);
+  expect_error(run({"eval", root_ / "run", root_ / "other"}), 2, {"no further column 'w'", "--unweighted takes"});
+  expect_error(run({"eval", root_ / "run", root_ / "data", "--weight", "w", "--unweighted"}), 2,
+               {"exclude each other"});
+  root_.put("more.csv", "c\nk1\nk2\n");  // predictions need no weights
+  good({"predict", root_ / "run", root_ / "more.csv", "--out", root_ / "p.csv"});
+  good({"predict", root_ / "run", root_ / "data", "--out", root_ / "q.csv"});
+  root_.put("bad.csv", "y,c,w\n1,a,0.5\n0,b,-1\n");
+  std::vector<std::string> bad = with(convert, {"--format", "parquet"});
+  bad[2] = root_ / "bad.csv";
+  bad[3] = root_ / "bad";
+  expect_error(run(bad), 3, {"bad.csv: line 3: column 3 (w)", "not negative, found '-1'"});
+}
+
 }  // namespace
 }  // namespace tercel::cli

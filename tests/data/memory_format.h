@@ -56,7 +56,7 @@ class MemorySource final : public RecordSource {
     }
     for (const std::string& column : asked.columns) {
       TERCEL_CHECK(column == "weight" || column == "time", ConfigError, "memory: no column '", column, "'");
-      shape_.columns.push_back({column, column == "time" ? kInt64 : kFloat32});
+      shape_.columns.push_back({column, column == "time" ? kInt64 : kFloat32, column == asked.weight});
     }
     first_key_.push_back(0);
     const Rows& rows = memory_->rows;

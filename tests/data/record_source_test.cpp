@@ -145,6 +145,43 @@ TEST(RecordSource, NamesOfInputsAndColumnsAreDistinct) {
                       "option 'columns': the name 'time' occurs twice");
 }
 
+TEST(RecordSource, AColumnIsTheWeightOfTheRows) {
+  Case data;
+  data.schema.columns = {{"weight", ColumnType::F32}, {"time", ColumnType::I64}};
+  ReaderOptions options;
+  options.batch_size = 32;
+  options.shuffle = true;
+  BatchReader plain(data.dataset(), PartName::Train, options);
+  options.weight = "weight";
+  BatchReader weighted(data.dataset(), PartName::Train, options);
+  options.columns = {"time"};
+  options.weight = "time";  // integers
+  BatchReader by_time(data.dataset(), PartName::Train, options);
+  Batch batch;
+  const void* memory = nullptr;
+  int64_t rows = 0;
+  while (weighted.next(batch)) {
+    ASSERT_EQ(batch.weights.sizes(), IntSpan({batch.rows}));
+    for (int64_t row = 0; row < batch.rows; ++row)
+      ASSERT_EQ(batch.weights.data<float>()[row], weight_of(static_cast<int64_t>(batch.dense.data<float>()[row])));
+    ASSERT_EQ(batch.columns.size(), 1u);
+    memory = batch.columns[0].values.data_ptr();
+    EXPECT_EQ(batch.weights.data_ptr(), memory) << "no copy";
+    rows += batch.rows;
+  }
+  EXPECT_EQ(rows, weighted.epoch_rows());
+  ASSERT_TRUE(by_time.next(batch));
+  ASSERT_EQ(batch.columns.size(), 1u);
+  ASSERT_EQ(batch.weights.dtype(), kFloat32);
+  for (int64_t row = 0; row < batch.rows; ++row)
+    ASSERT_EQ(batch.weights.data<float>()[row], static_cast<float>(batch.columns[0].values.data<int64_t>()[row]));
+  ASSERT_TRUE(plain.next(batch));
+  EXPECT_FALSE(batch.weights.defined());
+  options.weight = "wait";
+  TERCEL_EXPECT_THROW(BatchReader(data.dataset(), PartName::Train, options), ConfigError,
+                      "has no further column 'wait'");
+}
+
 TEST(RecordSource, ColumnsAndWeightsOfKeysFollowTheirRows) {
   const Case data;
   ReaderOptions options;

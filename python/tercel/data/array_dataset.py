@@ -89,6 +89,7 @@ class ArrayDataset:
       row_offsets [rows + 1]).
     - `dense`: [rows, columns] or [rows]; or a dict from names to [rows].
     - `labels`: [rows] or [rows, columns]; a dict from names to [rows]; or None for rows to predict.
+    - `weights`: [rows], of the rows in losses and metrics, not negative; None: 1 each.
     - `sizes`: for some fields the number of different keys, if it is not the largest key plus one.
 
     In the batches and in `schema` the keys of each field begin where those of the one before end, so that one table may
@@ -98,7 +99,7 @@ class ArrayDataset:
     range; TypeError for other dtypes.
     """
 
-    def __init__(self, keys: Mapping[str, Any], *, dense: Any = None, labels: Any = None,
+    def __init__(self, keys: Mapping[str, Any], *, dense: Any = None, labels: Any = None, weights: Any = None,
                  sizes: Optional[Mapping[str, int]] = None) -> None:
         if not isinstance(keys, Mapping):
             raise TypeError(f"keys: expected a dict from names to arrays, not {type(keys).__name__}")
@@ -119,15 +120,17 @@ class ArrayDataset:
             hotness = max(1, int(lengths.max())) if lengths.numel() > 0 else 1
             slots.append(Slot(name, max(1, size), first, hotness))
             first += slots[-1].size
-        self._set(fields, dense, labels, slots)
+        self._set(fields, dense, labels, weights, slots)
 
-    def like(self, keys: Mapping[str, Any], *, dense: Any = None, labels: Any = None) -> "ArrayDataset":
+    def like(self, keys: Mapping[str, Any], *, dense: Any = None, labels: Any = None,
+             weights: Any = None) -> "ArrayDataset":
         """Further rows of the same fields, with this schema. ValueError for keys that it does not have."""
         slots = {slot.name: slot for slot in self._schema.slots}
         if set(keys) != set(slots):
             raise ValueError(f"keys: expected the fields {', '.join(slots)}, got {', '.join(map(str, keys))}")
         rows = type(self).__new__(type(self))
-        rows._set({name: _ragged(keys[name], f"keys {name!r}") for name in slots}, dense, labels, list(slots.values()))
+        rows._set({name: _ragged(keys[name], f"keys {name!r}") for name in slots}, dense, labels, weights,
+                  list(slots.values()))
         for what, columns, expected in (("dense", rows._dense.shape[1], self._schema.dense_dim),
                                         ("labels", rows._labels.shape[1], self._schema.label_dim)):
             if columns != expected and not (what == "labels" and columns == 0):
@@ -135,12 +138,15 @@ class ArrayDataset:
         rows._schema = self._schema
         return rows
 
-    def _set(self, fields: Dict[str, Tuple[Tensor, Tensor]], dense: Any, labels: Any, slots: List[Slot]) -> None:
+    def _set(self, fields: Dict[str, Tuple[Tensor, Tensor]], dense: Any, labels: Any, weights: Any,
+             slots: List[Slot]) -> None:
         self._fields = {}
         dense, dense_names = self._columns(dense, "dense")
         labels, label_names = self._columns(labels, "labels")
         lengths = {f"keys {name!r}": offsets.numel() - 1 for name, (_, offsets) in fields.items()}
-        lengths.update({what: t.shape[0] for what, t in (("dense", dense), ("labels", labels)) if t is not None})
+        self._weights = None if weights is None else self._checked_weights(weights)
+        lengths.update({what: t.shape[0] for what, t in (("dense", dense), ("labels", labels), ("weights", self._weights))
+                        if t is not None})
         if not lengths:
             raise ValueError("expected at least one array")
         self._rows = next(iter(lengths.values()))
@@ -171,6 +177,17 @@ class ArrayDataset:
                 raise ValueError(f"{what} {name!r}: expected an array [{columns[0].shape[0]}], got "
                                  f"{tuple(column.shape)}")
         return tercel.cat(columns, 1), tuple(name_of(name, what) for name in value)
+
+    @staticmethod
+    def _checked_weights(value: Any) -> Tensor:
+        weights = _finite(value, "weights")
+        if weights.shape[1] != 1:
+            raise ValueError(f"weights: expected an array [rows], got {tuple(weights.shape)}")
+        negative = (weights[:, 0] < 0).nonzero()
+        if negative.numel() > 0:
+            row = int(negative[0])
+            raise ValueError(f"weights: row {row}: expected a weight that is not negative, got {float(weights[row])}")
+        return weights[:, 0].contiguous()
 
     @staticmethod
     def _check_field(slot: Slot, values: Tensor, offsets: Tensor) -> None:
@@ -252,4 +269,5 @@ class ArrayDataset:
                 for name, keys in inputs.items():
                     values, offsets = keys.of_rows(rows)
                     parts.append((name, keys.slots, keys.hotness, "sample_major", False, offsets, values, None))
-                yield Batch(epoch, start, count, start, count, self._labels[rows], self._dense[rows], parts, [])
+                yield Batch(epoch, start, count, start, count, self._labels[rows], self._dense[rows], parts, [],
+                            None if self._weights is None else self._weights[rows])

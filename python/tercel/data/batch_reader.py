@@ -83,7 +83,8 @@ class Batch:
     batches do not change them.
     """
 
-    __slots__ = ("epoch", "row", "rows", "global_row", "global_rows", "labels", "dense", "inputs", "columns")
+    __slots__ = ("epoch", "row", "rows", "global_row", "global_rows", "labels", "dense", "inputs", "columns",
+                 "weights")
 
     epoch: int
     row: int
@@ -97,15 +98,21 @@ class Batch:
     inputs: Dict[str, SparseBatch]
     """The inputs by name; without the option `inputs` there is one, "keys", or none if the dataset has no slots."""
     columns: Dict[str, Tensor]
-    """The columns that the reader was asked for, by name: [rows], float32 or int64."""
+    """The columns that the reader was asked for, that of the weights too, by name: [rows], float32 or int64."""
+    weights: Optional[Tensor]
+    """
+    [rows], float32: of each row in losses and metrics; None where the reader has no option `weight`. A column of floats
+    and its weights are one tensor.
+    """
 
     def __init__(self, epoch: int, row: int, rows: int, global_row: int, global_rows: int, labels: Tensor, dense: Tensor,
-                 inputs: List[Any], columns: List[Any]) -> None:
+                 inputs: List[Any], columns: List[Any], weights: Optional[Tensor] = None) -> None:
         self.epoch, self.row, self.rows = epoch, row, rows
         self.global_row, self.global_rows = global_row, global_rows
         self.labels, self.dense = labels, dense
         self.inputs = {parts[0]: SparseBatch(*parts) for parts in inputs}
         self.columns = dict(columns)
+        self.weights = weights
 
     def __getitem__(self, name: str) -> SparseBatch:
         """The input of this name; KeyError with the names that there are for another one."""

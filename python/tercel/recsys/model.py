@@ -22,7 +22,7 @@ def _parts_of(batch: Batch) -> Tuple[Any, ...]:
     labels = batch.labels if batch.labels.dim() != 2 or batch.labels.shape[1] > 0 else None
     inputs = [(i.name, i.slot_num, i.bag_order, i._row_offsets, i.keys, i.key_weights) for i in batch.inputs.values()]
     return (batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows, labels, batch.dense, inputs,
-            list(batch.columns.items()))
+            list(batch.columns.items()), batch.weights)
 
 
 def _arrays_of(arrays: Arrays) -> List[Tuple[str, Any, Any, Any]]:
@@ -137,8 +137,8 @@ class Model:
     def batches(self, rows: Union[Dataset, ArrayDataset], part: str = "train", **options: Any) -> Iterable[Batch]:
         """
         The rows of a dataset's part, or of arrays, in batches as the model reads them: rows.batches() with `inputs` and,
-        unless they are given, solver.batchsize as `batch_size` and, of a dataset, whether the losses expect labels 0 and 1
-        as `binary_labels`.
+        unless they are given, solver.batchsize as `batch_size` and, of a dataset, data.weight as `weight` and whether the
+        losses expect labels 0 and 1 as `binary_labels`.
         """
         options.setdefault("batch_size", self.config["solver"]["batchsize"])
         options.setdefault("inputs", self.inputs)
@@ -148,6 +148,7 @@ class Model:
         if isinstance(rows, Dataset):
             self._of.check_rows(rows._of)
             options.setdefault("binary_labels", self._of.has_binary_labels())
+            options.setdefault("weight", self.config["data"]["weight"])
             return rows.batches(part, **options)
         raise TypeError(f"rows: expected a Dataset or an ArrayDataset, not {type(rows).__name__}")
 

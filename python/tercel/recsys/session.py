@@ -73,50 +73,52 @@ class Session(Model):
         session._set(of)
         return session
 
-    def step(self, batch: Union[None, Batch, Arrays] = None, labels: Any = None) -> bool:
+    def step(self, batch: Union[None, Batch, Arrays] = None, labels: Any = None, weights: Any = None) -> bool:
         """
         Trains a batch: the next one of the dataset; or a Batch, as batches() has them; or arrays by name, as predict()
-        takes them, with labels [B, label_dim], or [B] if there is one: 0 or 1, or probabilities. False, and no change, after the last batch of the
-        dataset (solver.epochs).
+        takes them, with labels [B, label_dim], or [B] if there is one: 0 or 1, or probabilities. `weights`, [B] and not
+        negative, multiply the losses of the rows. False, and no change, after the last batch of the dataset
+        (solver.epochs).
 
         An exception leaves the state as it was before the step, except one in the update (is_whole). NumericError that
         names the first layer with such an output if the loss is not finite; DataError for invalid rows of the dataset,
         ValueError for invalid arrays.
         """
         if batch is None:
-            if labels is not None:
-                raise TypeError("step: expected labels together with arrays")
+            if labels is not None or weights is not None:
+                raise TypeError("step: expected labels and weights together with arrays")
             more: bool = self._of.step()
             return more
         if isinstance(batch, Batch):
-            self._of.step_batch(self._checked(batch, labels))
+            self._of.step_batch(self._checked(batch, labels, weights))
         else:
-            self._of.step_arrays(*self._labelled(batch, labels))
+            self._of.step_arrays(*self._labelled(batch, labels, weights))
         return True
 
     @staticmethod
-    def _checked(batch: Batch, labels: Any) -> Tuple[Any, ...]:
-        if labels is not None:
-            raise TypeError("expected labels together with arrays: a Batch has its own")
+    def _checked(batch: Batch, labels: Any, weights: Any) -> Tuple[Any, ...]:
+        if labels is not None or weights is not None:
+            raise TypeError("expected labels and weights together with arrays: a Batch has its own")
         return _parts_of(batch)
 
     @staticmethod
-    def _labelled(arrays: Any, labels: Any) -> Tuple[Any, Any]:
+    def _labelled(arrays: Any, labels: Any, weights: Any) -> Tuple[Any, Any, Any]:
         if not hasattr(type(arrays), "items"):
             raise TypeError(f"expected a Batch or a dict of arrays, not {type(arrays).__name__}")
         if labels is None:
             raise TypeError("expected labels for the arrays")
-        return _arrays_of(arrays), tensor_of(labels, "labels")
+        return (_arrays_of(arrays), tensor_of(labels, "labels"),
+                None if weights is None else tensor_of(weights, "weights"))
 
-    def forward_backward(self, batch: Union[Batch, Arrays], labels: Any = None) -> None:
+    def forward_backward(self, batch: Union[Batch, Arrays], labels: Any = None, weights: Any = None) -> None:
         """
         The first of a step's three phases: the gradients of the loss. Then come reduce() and update(), or discard(). An
         exception leaves the state as it was.
         """
         if isinstance(batch, Batch):
-            self._of.forward_backward(self._checked(batch, labels))
+            self._of.forward_backward(self._checked(batch, labels, weights))
         else:
-            self._of.forward_backward_arrays(*self._labelled(batch, labels))
+            self._of.forward_backward_arrays(*self._labelled(batch, labels, weights))
 
     def reduce(self) -> None:
         """The second phase: adds the gradients of all processes. With one process there is nothing to add."""

@@ -101,7 +101,7 @@ BatchShape ParquetLayout::add_columns(const Schema& schema, const SourceOptions&
     TERCEL_CHECK(column != columns.end(), ConfigError, owner, ": expected one of the ", columns.size(),
                  " further columns of the dataset's description, found '", printable(name), "'");
     plan.columns.push_back({name, column->type});
-    shape.columns.push_back({name, column->type == ColumnType::I64 ? kInt64 : kFloat32});
+    shape.columns.push_back({name, column->type == ColumnType::I64 ? kInt64 : kFloat32, name == asked.weight});
   }
   return shape;
 }

@@ -35,6 +35,7 @@ struct ForwardContext {
   int64_t step = 0;         ///< for masks
   int64_t first_row = 0;    ///< samples of the step that come before this batch, in the parts of other ranks
   int64_t global_rows = 0;  ///< samples that a loss is the mean over, if the batch is a part of them; 0: its own
+  Tensor weights = {};      ///< [B] of the samples, for losses; undefined: 1 each
 };
 
 // Note [Masks]

@@ -33,9 +33,16 @@ void LossLayer::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const F
   double factor = options_.weight;
   // Not the mean times a share: a part may have no rows.
   if (is_part) factor /= static_cast<double>(context.global_rows);
-  const Tensor loss = reduced(logits, labels, is_part ? Reduction::Sum : Reduction::Mean);
+  const Tensor loss = reduced(logits, labels, context.weights, is_part ? Reduction::Sum : Reduction::Mean);
   tops[0] = factor == 1 ? loss : mul(loss, factor);
 }
+
+namespace {
+
+/** Weights [B] as [B, 1]; undefined if there are none. */
+Tensor column_of(const Tensor& weights) { return weights.defined() ? unsqueeze(weights, 1) : Tensor(); }
+
+}  // namespace
 
 BinaryCrossEntropyLoss::BinaryCrossEntropyLoss(const Options& options, const BuildContext& context)
     : LossLayer(options, context) {
@@ -43,8 +50,9 @@ BinaryCrossEntropyLoss::BinaryCrossEntropyLoss(const Options& options, const Bui
     refuse_inputs(context, "a logit [batch, 1] and a label [batch, 1]");
 }
 
-Tensor BinaryCrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const {
-  return binary_cross_entropy_with_logits(logits, labels, {}, reduction);
+Tensor BinaryCrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights,
+                                       Reduction reduction) const {
+  return binary_cross_entropy_with_logits(logits, labels, column_of(weights), reduction);
 }
 
 CrossEntropyLoss::CrossEntropyLoss(const Options& options, const BuildContext& context) : LossLayer(options, context) {
@@ -92,10 +100,13 @@ void CrossEntropyLoss::check_shares(const Tensor& labels) const {
   }
 }
 
-Tensor CrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const {
-  if (!has_shares_) return cross_entropy(logits, class_numbers(labels), {}, reduction);
-  check_shares(labels);
-  return cross_entropy(logits, to(labels, logits.dtype()), {}, reduction);
+Tensor CrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights,
+                                 Reduction reduction) const {
+  if (has_shares_) check_shares(labels);
+  const Tensor targets = has_shares_ ? to(labels, logits.dtype()) : class_numbers(labels);
+  // The weights of cross_entropy() are those of classes.
+  if (!weights.defined()) return cross_entropy(logits, targets, {}, reduction);
+  return reduce_loss(mul(cross_entropy(logits, targets, {}, Reduction::None), weights), reduction);
 }
 
 MultiCrossEntropyLoss::MultiCrossEntropyLoss(const Options& options, const BuildContext& context)
@@ -115,14 +126,16 @@ void MultiCrossEntropyLoss::allocate(const TensorOptions& place) {
   copy_(factors_, host);
 }
 
-Tensor MultiCrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const {
+Tensor MultiCrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights,
+                                      Reduction reduction) const {
   const Tensor host = on_host(labels);
   const double* const found = host.data<double>();
   const auto columns = static_cast<int64_t>(target_weight_.size());
   for (int64_t i = 0; i < host.numel(); ++i)
     if (!(found[i] < kUnknownLabel || (found[i] >= 0 && found[i] <= 1)))
       refuse_label("labels in [0, 1], or below -0.5 where they are unknown", found[i], i / columns);
-  const Tensor factors = mul(to(ge(labels, kUnknownLabel), logits.dtype()), factors_);
+  Tensor factors = mul(to(ge(labels, kUnknownLabel), logits.dtype()), factors_);
+  if (weights.defined()) factors = mul(factors, column_of(weights));
   const Tensor loss = binary_cross_entropy_with_logits(logits, labels, factors, reduction);
   return reduction == Reduction::Sum ? div(loss, static_cast<double>(columns)) : loss;
 }

@@ -40,7 +40,8 @@ struct LossOptions {
 /**
  * Logits [B, n] and labels, both of one row per sample, -> a scalar: the mean over the samples, times the weight.
  * Where the batch is a part of a larger one, its losses are divided by the samples of that, so that the losses and
- * gradients of all parts add up to those of the whole.
+ * gradients of all parts add up to those of the whole. Weights of samples multiply their losses; the divisor is the
+ * number of samples all the same, as in PyTorch's binary_cross_entropy().
  *
  * A loss layer checks the shapes of its inputs, says what its logits and labels mean, implements reduced() and is a
  * head of the model; nothing else is needed for it.
@@ -57,8 +58,9 @@ class TERCEL_API LossLayer : public Layer {
 
  protected:
   LossLayer(const LossOptions& options, const BuildContext& context);
-  /** The sum or the mean of the rows' losses. */
-  virtual Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const = 0;
+  /** The sum or the mean of the rows' losses, each times its weight; weights are [B] or undefined. */
+  virtual Tensor reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights,
+                         Reduction reduction) const = 0;
   /** Whether there are two inputs [batch, a] and [batch, b] of one row per sample. */
   static bool has_columns(const BuildContext& context);
   /** DataError that starts with "[MultiCrossEntropyLoss loss]" and names the row. */
@@ -78,7 +80,7 @@ class BinaryCrossEntropyLoss final : public LossLayer {
   bool has_binary_labels() const override { return true; }
 
  private:
-  Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const override;
+  Tensor reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights, Reduction reduction) const override;
 };
 
 /**
@@ -94,7 +96,7 @@ class CrossEntropyLoss final : public LossLayer {
   bool has_binary_labels() const override { return classes_ == 2 && !has_shares_; }
 
  private:
-  Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const override;
+  Tensor reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights, Reduction reduction) const override;
   /** Numbers of classes, int64 [B]. */
   Tensor class_numbers(const Tensor& labels) const;
   void check_shares(const Tensor& labels) const;
@@ -127,7 +129,7 @@ class MultiCrossEntropyLoss final : public LossLayer {
   void allocate(const TensorOptions& place) override;
 
  private:
-  Tensor reduced(const Tensor& logits, const Tensor& labels, Reduction reduction) const override;
+  Tensor reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights, Reduction reduction) const override;
 
   std::vector<double> target_weight_;
   Tensor factors_;

@@ -9,7 +9,7 @@ namespace {
 /** Calls f(tensor) for each tensor of a batch, until it returns false; whether it never did. */
 template <class Batch, class F>
 bool for_each_tensor(Batch& batch, F&& f) {
-  if (!f(batch.labels) || !f(batch.dense)) return false;
+  if (!f(batch.labels) || !f(batch.dense) || !f(batch.weights)) return false;
   for (auto& input : batch.sparse)
     if (!f(input.row_offsets) || !f(input.keys) || !f(input.key_weights)) return false;
   for (auto& column : batch.columns)

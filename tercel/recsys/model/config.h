@@ -111,6 +111,7 @@ struct DataOptions {
   int64_t prefetch = 2;
   data::OnBadRecord on_bad_record = data::OnBadRecord::Fail;
   int64_t max_bad_records = 1000;
+  std::string weight;
 
   static constexpr auto fields() {
     return std::tuple(
@@ -128,7 +129,9 @@ struct DataOptions {
         Field{"prefetch", &DataOptions::prefetch, "batches prepared ahead", at_least(1), at_most(data::kMaxPrefetch)},
         Field{"on_bad_record", &DataOptions::on_bad_record, "fail, or leave out the row"},
         Field{"max_bad_records", &DataOptions::max_bad_records,
-              "rows that may be left out, of training over all epochs, and of each evaluation", at_least(0)});
+              "rows that may be left out, of training over all epochs, and of each evaluation", at_least(0)},
+        Field{"weight", &DataOptions::weight,
+              "further column of the dataset with the weight of each row, in losses and metrics; empty: all weigh 1"});
   }
 };
 

@@ -79,8 +79,8 @@ void Model::allocate_parameters(const TensorOptions& place) {
 
 const TensorOptions& Model::place() const { return state_->place; }
 
-data::Batch Model::make_batch(Span<data::ArrayInput> arrays, const Tensor& labels) const {
-  return data::batch_from_arrays(arrays, schema(), sparse_inputs(), dense_name(), labels);
+data::Batch Model::make_batch(Span<data::ArrayInput> arrays, const Tensor& labels, const Tensor& weights) const {
+  return data::batch_from_arrays(arrays, schema(), sparse_inputs(), dense_name(), labels, weights);
 }
 
 namespace {
@@ -100,6 +100,10 @@ void check_batch(const data::Batch& batch, const data::Schema& schema, Span<data
   if (batch.labels.defined()) check_values("labels", batch.labels, batch.rows, schema.label_dim);
   if (batch.dense.defined() || schema.dense_dim > 0)
     check_values("dense values", batch.dense, batch.rows, schema.dense_dim);
+  TERCEL_CHECK(!batch.weights.defined() || ((batch.weights.dtype() == kFloat32 || batch.weights.dtype() == kFloat64) &&
+                                            batch.weights.sizes() == IntSpan({batch.rows})),
+               RuntimeError, "model: expected weights [", batch.rows, "] of float32 or float64, found ",
+               describe(batch.weights));
   for (const data::SparseInput& expected : inputs) {
     const data::SparseBatch& input = batch.input(expected.name);
     TERCEL_CHECK(input.slot_num == expected.slot_num && input.keys.defined() && input.keys.dim() == 1 &&
@@ -188,7 +192,7 @@ void run_graph(ModelGraph& graph, const data::Batch& batch, const ForwardContext
 }
 
 ForwardContext context_of(const data::Batch& batch, bool training, uint64_t seed, int64_t step) {
-  ForwardContext context{training, seed, step, 0, batch.global_rows};
+  ForwardContext context{training, seed, step, 0, batch.global_rows, batch.weights};
   if (batch.global_rows == 0) return context;
   context.first_row = batch.row - batch.global_row;
   TERCEL_CHECK(context.first_row >= 0 && context.first_row <= batch.global_rows - batch.rows &&

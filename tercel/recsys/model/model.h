@@ -55,7 +55,7 @@ class TERCEL_API Model {
    * A batch of rows that are given as arrays, named by tensors of the Data layer or by slots of the schema:
    * data::batch_from_arrays() has shapes and errors. Without labels there is no loss.
    */
-  data::Batch make_batch(Span<data::ArrayInput> arrays, const Tensor& labels = {}) const;
+  data::Batch make_batch(Span<data::ArrayInput> arrays, const Tensor& labels = {}, const Tensor& weights = {}) const;
 
   /**
    * One pass; `training` records gradients and runs dropout, with the masks of a step. A batch that is not where the

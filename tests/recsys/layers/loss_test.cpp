@@ -96,8 +96,9 @@ std::string options_of(const Reference& reference, double weight) {
   return std::string("{") + reference.options + "\"weight\": " + std::to_string(weight) + "}";
 }
 
-/** The loss of rows [first, end), of a batch of `global_rows`. */
-Outcome loss_of(const Reference& of, double weight, int64_t first, int64_t end, int64_t global_rows) {
+/** The loss of rows [first, end), of a batch of `global_rows`, with weights of these rows or without. */
+Outcome loss_of(const Reference& of, double weight, int64_t first, int64_t end, int64_t global_rows,
+                const Values& row_weights = {}) {
   Built layer(of.type, {{of.columns}, {of.label_columns}}, options_of(of, weight).c_str());
   const int64_t rows = end - first;
   Tensor logits = make({rows, of.columns}, kFloat64,
@@ -112,8 +113,10 @@ Outcome loss_of(const Reference& of, double weight, int64_t first, int64_t end, 
     columns.push_back(9);
   }
   const Tensor labels = make({rows, of.label_columns + 2}, kFloat64, columns).narrow(1, 1, of.label_columns);
+  const Tensor weights = row_weights.empty() ? Tensor() : make({rows}, kFloat64, row_weights);
   std::vector<Tensor> tops(1);
-  layer.layer->forward(std::vector<Tensor>{logits, labels}, tops, {.training = true, .global_rows = global_rows});
+  layer.layer->forward(std::vector<Tensor>{logits, labels}, tops,
+                       {.training = true, .global_rows = global_rows, .weights = weights});
   EXPECT_EQ(tops[0].dim(), 0);
   tops[0].backward();
   return {tops[0], values_of(logits.grad())};
@@ -164,6 +167,27 @@ TEST(LossLayers, PartsAddUpToTheWhole) {
     EXPECT_NEAR(sum, values_of(whole.loss)[0], 1e-12) << "one part has no rows";
     expect_near(gradient, whole.gradient);
   }
+}
+
+TEST(LossLayers, WeightsOfRowsMultiplyTheirLosses) {
+  const Values weights = {1, 0, 2.5, 0.25, 3, 1};
+  for (const Reference& reference : kReferences)
+    for (const int64_t global_rows : {0, 6, 24}) {
+      SCOPED_TRACE(name_of(reference) + " of " + std::to_string(global_rows));
+      const double factor = 2 / static_cast<double>(global_rows == 0 ? 6 : global_rows);
+      double sum = 0;
+      Values slopes;
+      for (int64_t r = 0; r < 6; ++r) {
+        const double *x = reference.logits.data() + r * reference.columns,
+                     *y = reference.labels.data() + r * reference.label_columns;
+        const double w = factor * weights[static_cast<size_t>(r)];
+        sum += w * reference.loss(x, y);
+        for (int64_t c = 0; c < reference.columns; ++c) slopes.push_back(w * reference.slope(x, y, c));
+      }
+      const Outcome found = loss_of(reference, 2, 0, 6, global_rows, weights);
+      EXPECT_NEAR(values_of(found.loss)[0], sum, 1e-12);
+      expect_near(found.gradient, slopes);
+    }
 }
 
 /** The op that made the loss. */
