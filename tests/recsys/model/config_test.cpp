@@ -60,7 +60,7 @@ TEST(Presets, HaveTheSizesOfTheirPapers) {
   EXPECT_EQ(parameters("dcnv2"), cross + deep + layer(128, 1));
   EXPECT_EQ(parameters("lr"), layer(13, 1));
   EXPECT_EQ(parameters("fm"), layer(13, 1) + 13 * 16);
-  EXPECT_EQ(parameters("ffm"), layer(13, 1) + 13 * 39 * 4);
+  EXPECT_EQ(parameters("ffm"), layer(13, 1) + 13 * 39 * 8);
   EXPECT_EQ(parameters("neumf"), deep + layer(16 + 128, 1) + layer(13, 1));
   const int64_t fields = 13 * 16, deep_of_fields = layer(39 * 16, 256) + layer(256, 128) + layer(128, 1);
   EXPECT_EQ(parameters("autoint"), fields + 4 * layer(16, 32) + 4 * layer(32, 32) + layer(39 * 32, 1) + deep_of_fields);
