@@ -18,9 +18,10 @@ struct Options {
   std::string text = "x";
 
   static constexpr auto fields() {
-    return std::tuple(Field{"row_count", &Options::rows, "rows", at_least(1)}, Field{"flag", &Options::flag, "a flag"},
-                      Field{"kept", &Options::kept, "keep it"}, Field{"names", &Options::names, "some names"},
-                      Field{"text", &Options::text, "a text"});
+    return option_list(option_field<&Options::rows>("row_count", "rows", at_least(1)),
+                       option_field<&Options::flag>("flag", "a flag"), option_field<&Options::kept>("kept", "keep it"),
+                       option_field<&Options::names>("names", "some names"),
+                       option_field<&Options::text>("text", "a text"));
   }
 };
 

@@ -88,14 +88,14 @@ TEST(Memory, ConversionTakesWhatItsVocabularyAndAFewBlocksNeed) {
   }
 }
 
-/** A graph with a table for each of Criteo's 26 fields, which may have so many keys of 16 numbers. */
-std::string graph_of_tables(int64_t capacity, int64_t width) {
+/** A graph with a table for each of Criteo's 26 fields, of a type; hashed ones may have so many keys. */
+std::string graph_of_tables(const std::string& table_type, int64_t capacity, int64_t width) {
   std::string inputs, layers, names;
   for (int i = 0; i < 26; ++i) {
     const std::string n = std::to_string(i);
     inputs += (i == 0 ? "" : ", ") + std::string(R"({"top": "s)") + n + R"(", "slot_num": 1})";
     layers += R"({"type": "DistributedSlotSparseEmbeddingHash", "bottom": "s)" + n + R"(", "top": "e)" + n +
-              R"(", "sparse_embedding_hparam": {"table_type": "hashed", "embedding_vec_size": )" +
+              R"(", "sparse_embedding_hparam": {"table_type": ")" + table_type + R"(", "embedding_vec_size": )" +
               std::to_string(width) + R"(, "max_vocabulary_size_global": )" + std::to_string(capacity) +
               R"(}}, {"type": "Reshape", "bottom": "e)" + n + R"(", "top": "f)" + n + R"("}, )";
     names += R"("f)" + n + R"(", )";
@@ -113,7 +113,7 @@ TEST(Memory, TablesThatGrowShareLimitedAddresses) {
 #endif
   const TemporaryFolder root;
   ASSERT_EQ(run({"generate", root / "data", "--rows", "6000", "--quiet"}).code, 0);
-  root.put("small.json", graph_of_tables(40'000'000, 16));
+  root.put("small.json", graph_of_tables("hashed", 40'000'000, 16));
   // 26 tables of 40 M keys, each of three tensors and an index, of which a few rows are used.
   test::ProgramOptions limits;
   limits.address_bytes = 1'000 * kMegabyte;
@@ -122,6 +122,21 @@ TEST(Memory, TablesThatGrowShareLimitedAddresses) {
       limits);
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("table e25: "), std::string::npos) << trained.out;
+}
+
+TEST(Memory, TablesThatDoNotFitAreAnError) {
+#if TERCEL_ADDRESS_SANITIZER || TERCEL_THREAD_SANITIZER
+  GTEST_SKIP() << "sanitizers take all addresses";
+#endif
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--rows", "6000", "--quiet"}).code, 0);
+  root.put("large.json", graph_of_tables("static", 40'000'000, 4096));
+  test::ProgramOptions limits;
+  limits.address_bytes = 1'000 * kMegabyte;
+  const Outcome trained =
+      run({"train", root / "data", "--model", root / "large.json", "--out", root / "run", "--threads", "1"}, limits);
+  test::expect_error(trained, 5, {"memory"});
+  EXPECT_FALSE(std::filesystem::exists(root / "run"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/recsys/model/config.h"
 #include "tercel/util/json_impl.h"
 #include "tests/cli/program.h"
 #include "tests/util/temporary_folder.h"
@@ -119,6 +120,16 @@ TEST(TrainFlags, AreShortForEntries) {
   EXPECT_EQ(config["data"]["validation"], "held_out");
   expect_error(run({"train", "--print-config", "--lr", "fast"}), 2, {"--lr", "fast"});
   expect_error(run({"train", "--print-config", "--optimizer", "Adm"}), 2, {"--optimizer", "did you mean 'Adam'"});
+}
+
+TEST(TrainFlags, HelpNamesTheShippedModels) {
+  std::string help = run({"train", "--help"}).out;
+  std::replace(help.begin(), help.end(), '\n', ' ');
+  const size_t list = help.find("a shipped model (");
+  ASSERT_NE(list, std::string::npos) << help;
+  const std::string names = " " + help.substr(list + 17, help.find(')', list) - list - 17) + ",";
+  for (const std::string_view name : recsys::preset_names())
+    EXPECT_NE(names.find(" " + std::string(name) + ","), std::string::npos) << name << ": " << names;
 }
 
 }  // namespace
