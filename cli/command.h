@@ -32,9 +32,10 @@ struct CommonOptions {
   bool quiet = false;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"json", &CommonOptions::json, "print the result as one line of JSON; all other text goes to stderr"},
-        Field{"quiet", &CommonOptions::quiet, "print nothing but errors (and JSON), no warnings either"});
+    return option_list(
+        option_field<&CommonOptions::json>("json",
+                                           "print the result as one line of JSON; all other text goes to stderr"),
+        option_field<&CommonOptions::quiet>("quiet", "print nothing but errors (and JSON), no warnings either"));
   }
 };
 

@@ -26,9 +26,9 @@ struct DescribeFlags {
   bool force = false;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"to", &DescribeFlags::to,
-                            "write the rows in this format, with its default options, in place of a description"},
-                      Field{"force", &DescribeFlags::force, "replace an existing dataset"});
+    return option_list(option_field<&DescribeFlags::to>(
+                           "to", "write the rows in this format, with its default options, in place of a description"),
+                       option_field<&DescribeFlags::force>("force", "replace an existing dataset"));
   }
 };
 

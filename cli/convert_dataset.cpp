@@ -21,9 +21,10 @@ struct DatasetFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"force", &DatasetFlags::force, "replace an existing dataset"},
-                      Field{"threads", &DatasetFlags::threads,
-                            "threads that decode; 0: one for each CPU that may be used", at_least(0), at_most(1024)});
+    return option_list(
+        option_field<&DatasetFlags::force>("force", "replace an existing dataset"),
+        option_field<&DatasetFlags::threads>("threads", "threads that decode; 0: one for each CPU that may be used",
+                                             at_least(0), at_most(1024)));
   }
 };
 

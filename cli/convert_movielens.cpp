@@ -21,7 +21,7 @@ struct MovielensFlags {
   bool force = false;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"force", &MovielensFlags::force, "replace an existing dataset"});
+    return option_list(option_field<&MovielensFlags::force>("force", "replace an existing dataset"));
   }
 };
 

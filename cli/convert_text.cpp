@@ -29,13 +29,13 @@ struct ConvertFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"like", &ConvertFlags::like,
-              "folder of a dataset, a run or a checkpoint, whose vocabulary, transforms and options are taken"},
-        Field{"force", &ConvertFlags::force, "replace an existing dataset"},
-        Field{"threads", &ConvertFlags::threads,
-              "threads; 0: one for each CPU that may be used; the rows do not depend on it", at_least(0),
-              at_most(1024)});
+    return option_list(
+        option_field<&ConvertFlags::like>(
+            "like", "folder of a dataset, a run or a checkpoint, whose vocabulary, transforms and options are taken"),
+        option_field<&ConvertFlags::force>("force", "replace an existing dataset"),
+        option_field<&ConvertFlags::threads>(
+            "threads", "threads; 0: one for each CPU that may be used; the rows do not depend on it", at_least(0),
+            at_most(1024)));
   }
 };
 

@@ -39,25 +39,27 @@ struct EvalFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"part", &EvalFlags::part, "which rows"},
-        Field{"on_bad_record", &EvalFlags::on_bad_record, "fail, or leave out the row"},
-        Field{"max_bad_records", &EvalFlags::max_bad_records, "rows that may be left out", at_least(0)},
-        Field{"top", &EvalFlags::top,
-              "adds hit rate and NDCG of the best K rows of each group of rows, in the order of the "
-              "files; 0: neither",
-              at_least(0)},
-        Field{"group_rows", &EvalFlags::group_rows,
-              "rows of a group for --top; 0: those of a user, in the test part of 'convert movielens'", at_least(0)},
-        Field{"metrics", &EvalFlags::metrics, "what to measure, as auc,gauc,ne; empty: what the run measured"},
-        Field{"group_by", &EvalFlags::group_by, "slot whose keys are the groups of gauc, hit_rate@K and ndcg@K"},
-        Field{"slice_by", &EvalFlags::slice_by, "slot whose most frequent keys are evaluated apart"},
-        Field{"slices", &EvalFlags::slices, "how many of them; 0: as configured", at_least(0), at_most(10000)},
-        Field{"weight", &EvalFlags::weight,
-              "further column with the weight of each row; default: that of the training"},
-        Field{"unweighted", &EvalFlags::unweighted, "all rows weigh 1"},
-        Field{"threads", &EvalFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
-              at_most(1024)});
+    return option_list(
+        option_field<&EvalFlags::part>("part", "which rows"),
+        option_field<&EvalFlags::on_bad_record>("on_bad_record", "fail, or leave out the row"),
+        option_field<&EvalFlags::max_bad_records>("max_bad_records", "rows that may be left out", at_least(0)),
+        option_field<&EvalFlags::top>(
+            "top",
+            "adds hit rate and NDCG of the best K rows of each group of rows, in the order of the "
+            "files; 0: neither",
+            at_least(0)),
+        option_field<&EvalFlags::group_rows>(
+            "group_rows", "rows of a group for --top; 0: those of a user, in the test part of 'convert movielens'",
+            at_least(0)),
+        option_field<&EvalFlags::metrics>("metrics", "what to measure, as auc,gauc,ne; empty: what the run measured"),
+        option_field<&EvalFlags::group_by>("group_by", "slot whose keys are the groups of gauc, hit_rate@K and ndcg@K"),
+        option_field<&EvalFlags::slice_by>("slice_by", "slot whose most frequent keys are evaluated apart"),
+        option_field<&EvalFlags::slices>("slices", "how many of them; 0: as configured", at_least(0), at_most(10000)),
+        option_field<&EvalFlags::weight>("weight",
+                                         "further column with the weight of each row; default: that of the training"),
+        option_field<&EvalFlags::unweighted>("unweighted", "all rows weigh 1"),
+        option_field<&EvalFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
+                                          at_most(1024)));
   }
 };
 

@@ -18,10 +18,10 @@ struct ExportFlags {
   std::string format;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"format", &ExportFlags::format,
-              "hugectr: a folder with the graph, dense weights, tables and states of optimizers; safetensors or "
-              "state_dict (a .pt file): weights, running statistics and tables by name; default by the ending of OUT"});
+    return option_list(option_field<&ExportFlags::format>(
+        "format",
+        "hugectr: a folder with the graph, dense weights, tables and states of optimizers; safetensors or "
+        "state_dict (a .pt file): weights, running statistics and tables by name; default by the ending of OUT"));
   }
 };
 

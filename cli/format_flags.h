@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "cli/command.h"
 #include "tercel/data/dataset.h"
@@ -36,7 +35,8 @@ class FormatFlags {
     std::string format = "norm";
 
     static constexpr auto fields() {
-      return std::tuple(Field{"format", &Choice::format, "format of the data files; its own options are below"});
+      return option_list(
+          option_field<&Choice::format>("format", "format of the data files; its own options are below"));
     }
   };
 
@@ -44,8 +44,8 @@ class FormatFlags {
     std::string to = {};
 
     static constexpr auto fields() {
-      return std::tuple(
-          Field{"to", &TargetChoice::to, "format of the new files; its own options are below", required()});
+      return option_list(
+          option_field<&TargetChoice::to>("to", "format of the new files; its own options are below", required()));
     }
   };
 

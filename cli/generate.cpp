@@ -21,10 +21,10 @@ struct GenerateFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"force", &GenerateFlags::force, "replace an existing dataset"},
-                      Field{"threads", &GenerateFlags::threads,
-                            "threads; 0: one for each CPU that may be used; the rows do not depend on it", at_least(0),
-                            at_most(1024)});
+    return option_list(option_field<&GenerateFlags::force>("force", "replace an existing dataset"),
+                       option_field<&GenerateFlags::threads>(
+                           "threads", "threads; 0: one for each CPU that may be used; the rows do not depend on it",
+                           at_least(0), at_most(1024)));
   }
 };
 

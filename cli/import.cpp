@@ -25,16 +25,16 @@ struct ImportFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"data", &ImportFlags::data, "folder of the dataset whose rows the model reads; needed"},
-        Field{
-            "model", &ImportFlags::model,
+    return option_list(
+        option_field<&ImportFlags::data>("data", "folder of the dataset whose rows the model reads; needed"),
+        option_field<&ImportFlags::model>(
+            "model",
             "a shipped model, or a configuration file in JSON, as a run's config.json or the graph.json of an export; "
-            "needed"},
-        Field{"format", &ImportFlags::format,
-              "hugectr, safetensors or state_dict (a .pt file); default by the ending of FILES"},
-        Field{"threads", &ImportFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
-              at_most(1024)});
+            "needed"),
+        option_field<&ImportFlags::format>(
+            "format", "hugectr, safetensors or state_dict (a .pt file); default by the ending of FILES"),
+        option_field<&ImportFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
+                                            at_most(1024)));
   }
 };
 

@@ -31,19 +31,21 @@ struct PredictFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"out", &PredictFlags::out, "file to write; default: the standard output, as csv"},
-        Field{"format", &PredictFlags::format,
-              "csv: a line 'probability', then one number a line, or a column for each head or class; npy: float32 "
-              "[rows], or [rows, columns] of several, with ids records of named fields, also where --out ends in .npy; "
-              "parquet: columns of these names, also where --out ends in .parquet or .pq"},
-        Field{"id", &PredictFlags::id,
-              "column written beside the probabilities: of text, any column but the label's, by its name or number; of "
-              "a dataset, a slot with one key, a dense value, or a further column of the files"},
-        Field{"row_number", &PredictFlags::row_number, "write the numbers of the rows, from 0, as column 'row'"},
-        Field{"part", &PredictFlags::part, "which rows of a dataset"},
-        Field{"threads", &PredictFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
-              at_most(1024)});
+    return option_list(
+        option_field<&PredictFlags::out>("out", "file to write; default: the standard output, as csv"),
+        option_field<&PredictFlags::format>(
+            "format",
+            "csv: a line 'probability', then one number a line, or a column for each head or class; npy: float32 "
+            "[rows], or [rows, columns] of several, with ids records of named fields, also where --out ends in .npy; "
+            "parquet: columns of these names, also where --out ends in .parquet or .pq"),
+        option_field<&PredictFlags::id>(
+            "id",
+            "column written beside the probabilities: of text, any column but the label's, by its name or number; of "
+            "a dataset, a slot with one key, a dense value, or a further column of the files"),
+        option_field<&PredictFlags::row_number>("row_number", "write the numbers of the rows, from 0, as column 'row'"),
+        option_field<&PredictFlags::part>("part", "which rows of a dataset"),
+        option_field<&PredictFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
+                                             at_most(1024)));
   }
 };
 

@@ -19,7 +19,7 @@ struct ReportFlags {
   std::string out = "report.html";
 
   static constexpr auto fields() {
-    return std::tuple(Field{"out", &ReportFlags::out, "file to write; an existing one is replaced"});
+    return option_list(option_field<&ReportFlags::out>("out", "file to write; an existing one is replaced"));
   }
 };
 

@@ -45,29 +45,36 @@ struct TrainFlags {
   std::string profile;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"model", &TrainFlags::model,
-              "a shipped model (lr, fm, ffm, wdl, deepfm, dcn, dcnv2, dlrm, dlrm_dcnv2, xdeepfm, autoint, finalmlp, "
-              "neumf, mmoe, din, bst), or a configuration file in JSON; default dlrm, or the run's with --resume"},
-        Field{"out", &TrainFlags::out, "folder of the run; default runs/MODEL-N with the first N that is free"},
-        Field{"resume", &TrainFlags::resume, "auto: continue from the last checkpoint in --out, if there is one"},
-        Field{
-            "new_data", &TrainFlags::new_data,
-            "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"},
-        Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
-              at_most(1024)},
-        Field{"init_from", &TrainFlags::init_from,
-              "a run or checkpoint whose weights a new run begins with, also on other data: rows of the tables belong "
-              "together by their categories"},
-        Field{"refit", &TrainFlags::refit,
-              "afterwards train on all rows, those of validation too, for as many passes as the best model needed; "
-              "that model is in --out, and the first run in OUT-selection"},
-        Field{"tensorboard", &TrainFlags::tensorboard, "write a file of events for TensorBoard into the run's folder"},
-        Field{"profile", &TrainFlags::profile,
-              "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
-              "first "
-              "million ranges"},
-        Field{"print_config", &TrainFlags::print_config, "print the configuration, with --set applied, and stop"});
+    return option_list(
+        option_field<&TrainFlags::model>(
+            "model",
+            "a shipped model (lr, fm, ffm, wdl, deepfm, dcn, dcnv2, dlrm, dlrm_dcnv2, xdeepfm, autoint, finalmlp, "
+            "neumf, mmoe, din, bst), or a configuration file in JSON; default dlrm, or the run's with --resume"),
+        option_field<&TrainFlags::out>("out", "folder of the run; default runs/MODEL-N with the first N that is free"),
+        option_field<&TrainFlags::resume>("resume",
+                                          "auto: continue from the last checkpoint in --out, if there is one"),
+        option_field<&TrainFlags::new_data>(
+            "new_data",
+            "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"),
+        option_field<&TrainFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
+                                           at_most(1024)),
+        option_field<&TrainFlags::init_from>(
+            "init_from",
+            "a run or checkpoint whose weights a new run begins with, also on other data: rows of the tables belong "
+            "together by their categories"),
+        option_field<&TrainFlags::refit>(
+            "refit",
+            "afterwards train on all rows, those of validation too, for as many passes as the best model needed; "
+            "that model is in --out, and the first run in OUT-selection"),
+        option_field<&TrainFlags::tensorboard>("tensorboard",
+                                               "write a file of events for TensorBoard into the run's folder"),
+        option_field<&TrainFlags::profile>(
+            "profile",
+            "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
+            "first "
+            "million ranges"),
+        option_field<&TrainFlags::print_config>("print_config",
+                                                "print the configuration, with --set applied, and stop"));
   }
 };
 
@@ -76,23 +83,27 @@ struct ConfigFlags {
   std::string epochs, early_stop, batch_size, lr, optimizer, seed, validation, weight, on_bad_record, max_bad_records;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"epochs", &ConfigFlags::epochs,
-              "passes over the train rows; by default a run ends when validations find no better model any more"},
-        Field{"early_stop", &ConfigFlags::early_stop,
-              "end after so many validations without a better one, 0: never; default 2 without --epochs, else 0"},
-        Field{"batch_size", &ConfigFlags::batch_size, "rows of a step"}, Field{"lr", &ConfigFlags::lr, "learning rate"},
-        Field{"optimizer", &ConfigFlags::optimizer,
-              "SGD, MomentumSGD, Nesterov, Adam, AdamW, AdaGrad, RowWiseAdaGrad, RMSProp or Ftrl"},
-        Field{"seed", &ConfigFlags::seed, "of initial values, dropout and the order of rows"},
-        Field{
-            "validation", &ConfigFlags::validation,
+    return option_list(
+        option_field<&ConfigFlags::epochs>(
+            "epochs",
+            "passes over the train rows; by default a run ends when validations find no better model any more"),
+        option_field<&ConfigFlags::early_stop>(
+            "early_stop",
+            "end after so many validations without a better one, 0: never; default 2 without --epochs, else 0"),
+        option_field<&ConfigFlags::batch_size>("batch_size", "rows of a step"),
+        option_field<&ConfigFlags::lr>("lr", "learning rate"),
+        option_field<&ConfigFlags::optimizer>(
+            "optimizer", "SGD, MomentumSGD, Nesterov, Adam, AdamW, AdaGrad, RowWiseAdaGrad, RMSProp or Ftrl"),
+        option_field<&ConfigFlags::seed>("seed", "of initial values, dropout and the order of rows"),
+        option_field<&ConfigFlags::validation>(
+            "validation",
             "auto|part|held_out|none: rows that choose the best model; default the validation part of DATA, else every "
-            "tenth train row"},
-        Field{"weight", &ConfigFlags::weight,
-              "further column of DATA with the weight of each row, in losses and metrics"},
-        Field{"on_bad_record", &ConfigFlags::on_bad_record, "fail|skip: at a bad record, fail or leave out the row"},
-        Field{"max_bad_records", &ConfigFlags::max_bad_records, "rows that may be left out"});
+            "tenth train row"),
+        option_field<&ConfigFlags::weight>("weight",
+                                           "further column of DATA with the weight of each row, in losses and metrics"),
+        option_field<&ConfigFlags::on_bad_record>("on_bad_record",
+                                                  "fail|skip: at a bad record, fail or leave out the row"),
+        option_field<&ConfigFlags::max_bad_records>("max_bad_records", "rows that may be left out"));
   }
 
   void apply(recsys::ModelConfig& config) const {

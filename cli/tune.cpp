@@ -30,11 +30,12 @@ struct TuneFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"model", &TuneFlags::model, "as for train; default dlrm"},
-                      Field{"out", &TuneFlags::out, "folder of the search", required()},
-                      Field{"resume", &TuneFlags::resume, "auto: continue the search in --out, if there is one"},
-                      Field{"threads", &TuneFlags::threads, "threads; 0: one for each CPU that may be used",
-                            at_least(0), at_most(1024)});
+    return option_list(
+        option_field<&TuneFlags::model>("model", "as for train; default dlrm"),
+        option_field<&TuneFlags::out>("out", "folder of the search", required()),
+        option_field<&TuneFlags::resume>("resume", "auto: continue the search in --out, if there is one"),
+        option_field<&TuneFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
+                                          at_most(1024)));
   }
 };
 

@@ -23,12 +23,13 @@ struct VerifyFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"all", &VerifyFlags::all, "go on after the first fault"},
-                      Field{"max_faults", &VerifyFlags::max_faults, "with --all: faults after which to stop",
-                            at_least(1), at_most(1 << 20)},
-                      Field{"binary_labels", &VerifyFlags::binary_labels, "refuse labels other than 0 and 1"},
-                      Field{"threads", &VerifyFlags::threads,
-                            "threads that decode; 0: one for each CPU that may be used", at_least(0), at_most(1024)});
+    return option_list(
+        option_field<&VerifyFlags::all>("all", "go on after the first fault"),
+        option_field<&VerifyFlags::max_faults>("max_faults", "with --all: faults after which to stop", at_least(1),
+                                               at_most(1 << 20)),
+        option_field<&VerifyFlags::binary_labels>("binary_labels", "refuse labels other than 0 and 1"),
+        option_field<&VerifyFlags::threads>("threads", "threads that decode; 0: one for each CPU that may be used",
+                                            at_least(0), at_most(1024)));
   }
 };
 

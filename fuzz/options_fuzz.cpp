@@ -12,7 +12,8 @@
 
 namespace {
 
-using tercel::Field;
+using tercel::option_field;
+using tercel::option_list;
 
 enum class Mode : uint8_t { Sum, Mean };
 constexpr auto enum_names(Mode) {
@@ -23,7 +24,8 @@ struct Inner {
   double lr = 0.1;
   std::string name;
   static constexpr auto fields() {
-    return std::tuple(Field{"lr", &Inner::lr, "a number", tercel::above(0)}, Field{"name", &Inner::name, "a text"});
+    return option_list(option_field<&Inner::lr>("lr", "a number", tercel::above(0)),
+                       option_field<&Inner::name>("name", "a text"));
   }
 };
 
@@ -37,11 +39,11 @@ struct Outer {
   std::vector<Inner> list;
   Inner inner;
   static constexpr auto fields() {
-    return std::tuple(Field{"flag", &Outer::flag, "a flag"},
-                      Field{"count", &Outer::count, "a count", tercel::at_least(-5)},
-                      Field{"seed", &Outer::seed, "a seed"}, Field{"mode", &Outer::mode, "a name"},
-                      Field{"units", &Outer::units, "numbers"}, Field{"ranges", &Outer::ranges, "lists"},
-                      Field{"list", &Outer::list, "structs"}, Field{"inner", &Outer::inner, "a struct"});
+    return option_list(option_field<&Outer::flag>("flag", "a flag"),
+                       option_field<&Outer::count>("count", "a count", tercel::at_least(-5)),
+                       option_field<&Outer::seed>("seed", "a seed"), option_field<&Outer::mode>("mode", "a name"),
+                       option_field<&Outer::units>("units", "numbers"), option_field<&Outer::ranges>("ranges", "lists"),
+                       option_field<&Outer::list>("list", "structs"), option_field<&Outer::inner>("inner", "a struct"));
   }
 };
 

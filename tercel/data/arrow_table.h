@@ -12,7 +12,6 @@
 
 #include <array>
 #include <cstdint>
-#include <tuple>
 
 #include "tercel/data/column_spec.h"
 #include "tercel/data/dataset.h"
@@ -40,11 +39,11 @@ struct ArrowTableOptions : ColumnSpec {
   TableStorage storage = TableStorage::Memory;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        ColumnSpec::fields(),
-        std::tuple(Field{"storage", &ArrowTableOptions::storage,
-                         "memory: keep the rows where the producer has them; disk: copy them, 512 MiB in memory and "
-                         "what is beyond to a file in TMPDIR"}));
+    return option_list(ColumnSpec::fields(),
+                       option_field<&ArrowTableOptions::storage>(
+                           "storage",
+                           "memory: keep the rows where the producer has them; disk: copy them, 512 MiB in memory and "
+                           "what is beyond to a file in TMPDIR"));
   }
 };
 

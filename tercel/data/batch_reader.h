@@ -36,7 +36,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/batch.h"
@@ -93,39 +92,42 @@ struct ReaderOptions {
   std::vector<SparseInput> inputs;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"batch_size", &ReaderOptions::batch_size, "rows of a batch", at_least(1), at_most(1 << 24)},
-        Field{"epochs", &ReaderOptions::epochs, "passes over the rows, 0 for no end", at_least(0)},
-        Field{"drop_last", &ReaderOptions::drop_last, "leave out the last batch of an epoch if it is short"},
-        Field{"shuffle", &ReaderOptions::shuffle, "deliver the rows of each epoch in a random order"},
-        Field{"shuffle_unit", &ReaderOptions::shuffle_unit,
-              "rows, or batches, whose rows keep their order; then shuffle_window and shuffle_block have no effect"},
-        Field{"seed", &ReaderOptions::seed, "of that order"},
-        Field{"shuffle_window", &ReaderOptions::shuffle_window, "rows that are mixed with each other, held in memory",
-              at_least(1), at_most(kMaxShuffleWindow)},
-        Field{"shuffle_block", &ReaderOptions::shuffle_block, "consecutive rows that are read at once", at_least(1),
-              at_most(kMaxShuffleWindow)},
-        Field{"num_workers", &ReaderOptions::num_workers, "threads that decode, in addition to one that reads",
-              at_least(1), at_most(kMaxWorkers)},
-        Field{"prefetch", &ReaderOptions::prefetch, "batches that are prepared ahead", at_least(1),
-              at_most(kMaxPrefetch)},
-        Field{"binary_labels", &ReaderOptions::binary_labels, "refuse labels other than 0 and 1"},
-        Field{"verify_checksums", &ReaderOptions::verify_checksums,
-              "read each file once before the start, to compare its checksum"},
-        Field{"on_bad_record", &ReaderOptions::on_bad_record, "fail, or leave out the row"},
-        Field{"max_bad_records", &ReaderOptions::max_bad_records, "rows that may be left out, over all epochs",
-              at_least(0)},
-        Field{"bag_order", &ReaderOptions::bag_order, "order of the bags in a batch"},
-        Field{"narrow_keys", &ReaderOptions::narrow_keys, "keys and row offsets are i32, not i64"},
-        Field{"rank", &ReaderOptions::rank, "which part of each batch is read, from 0", at_least(0)},
-        Field{"ranks", &ReaderOptions::ranks, "parts that each batch is cut into", at_least(1), at_most(kMaxRanks)},
-        Field{"hold_out", &ReaderOptions::hold_out,
-              "one row of so many is left out, to validate with; 0: none, else at least 2", at_least(0)},
-        Field{"held_out", &ReaderOptions::held_out, "deliver those rows, instead of the others"},
-        Field{"columns", &ReaderOptions::columns, "further columns of the files that batches have"},
-        Field{"weight", &ReaderOptions::weight,
-              "further column with the weight of each row, not negative; empty: none"},
-        Field{"inputs", &ReaderOptions::inputs, "how slots are grouped; empty: all in one"});
+    return option_list(
+        option_field<&ReaderOptions::batch_size>("batch_size", "rows of a batch", at_least(1), at_most(1 << 24)),
+        option_field<&ReaderOptions::epochs>("epochs", "passes over the rows, 0 for no end", at_least(0)),
+        option_field<&ReaderOptions::drop_last>("drop_last", "leave out the last batch of an epoch if it is short"),
+        option_field<&ReaderOptions::shuffle>("shuffle", "deliver the rows of each epoch in a random order"),
+        option_field<&ReaderOptions::shuffle_unit>(
+            "shuffle_unit",
+            "rows, or batches, whose rows keep their order; then shuffle_window and shuffle_block have no effect"),
+        option_field<&ReaderOptions::seed>("seed", "of that order"),
+        option_field<&ReaderOptions::shuffle_window>("shuffle_window",
+                                                     "rows that are mixed with each other, held in memory", at_least(1),
+                                                     at_most(kMaxShuffleWindow)),
+        option_field<&ReaderOptions::shuffle_block>("shuffle_block", "consecutive rows that are read at once",
+                                                    at_least(1), at_most(kMaxShuffleWindow)),
+        option_field<&ReaderOptions::num_workers>("num_workers", "threads that decode, in addition to one that reads",
+                                                  at_least(1), at_most(kMaxWorkers)),
+        option_field<&ReaderOptions::prefetch>("prefetch", "batches that are prepared ahead", at_least(1),
+                                               at_most(kMaxPrefetch)),
+        option_field<&ReaderOptions::binary_labels>("binary_labels", "refuse labels other than 0 and 1"),
+        option_field<&ReaderOptions::verify_checksums>("verify_checksums",
+                                                       "read each file once before the start, to compare its checksum"),
+        option_field<&ReaderOptions::on_bad_record>("on_bad_record", "fail, or leave out the row"),
+        option_field<&ReaderOptions::max_bad_records>("max_bad_records", "rows that may be left out, over all epochs",
+                                                      at_least(0)),
+        option_field<&ReaderOptions::bag_order>("bag_order", "order of the bags in a batch"),
+        option_field<&ReaderOptions::narrow_keys>("narrow_keys", "keys and row offsets are i32, not i64"),
+        option_field<&ReaderOptions::rank>("rank", "which part of each batch is read, from 0", at_least(0)),
+        option_field<&ReaderOptions::ranks>("ranks", "parts that each batch is cut into", at_least(1),
+                                            at_most(kMaxRanks)),
+        option_field<&ReaderOptions::hold_out>(
+            "hold_out", "one row of so many is left out, to validate with; 0: none, else at least 2", at_least(0)),
+        option_field<&ReaderOptions::held_out>("held_out", "deliver those rows, instead of the others"),
+        option_field<&ReaderOptions::columns>("columns", "further columns of the files that batches have"),
+        option_field<&ReaderOptions::weight>("weight",
+                                             "further column with the weight of each row, not negative; empty: none"),
+        option_field<&ReaderOptions::inputs>("inputs", "how slots are grouped; empty: all in one"));
   }
 };
 
@@ -144,17 +146,18 @@ struct ReaderPosition {
   bool held_out = false;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"epoch", &ReaderPosition::epoch, "epochs that are complete", at_least(0), required()},
-                      Field{"row", &ReaderPosition::row, "rows of the epoch that were read", at_least(0), required()},
-                      Field{"epoch_rows", &ReaderPosition::epoch_rows, "rows of an epoch", at_least(0), required()},
-                      Field{"shuffle", &ReaderPosition::shuffle, "whether the order is random", required()},
-                      Field{"seed", &ReaderPosition::seed, "of the order"},
-                      Field{"shuffle_window", &ReaderPosition::shuffle_window, "rows that are mixed", at_least(0)},
-                      Field{"shuffle_block", &ReaderPosition::shuffle_block, "rows that stay together", at_least(0)},
-                      Field{"shuffle_unit", &ReaderPosition::shuffle_unit, "what is shuffled"},
-                      Field{"bad_records", &ReaderPosition::bad_records, "rows that were left out", at_least(0)},
-                      Field{"hold_out", &ReaderPosition::hold_out, "one row of so many is held out", at_least(0)},
-                      Field{"held_out", &ReaderPosition::held_out, "whether those are read"});
+    return option_list(
+        option_field<&ReaderPosition::epoch>("epoch", "epochs that are complete", at_least(0), required()),
+        option_field<&ReaderPosition::row>("row", "rows of the epoch that were read", at_least(0), required()),
+        option_field<&ReaderPosition::epoch_rows>("epoch_rows", "rows of an epoch", at_least(0), required()),
+        option_field<&ReaderPosition::shuffle>("shuffle", "whether the order is random", required()),
+        option_field<&ReaderPosition::seed>("seed", "of the order"),
+        option_field<&ReaderPosition::shuffle_window>("shuffle_window", "rows that are mixed", at_least(0)),
+        option_field<&ReaderPosition::shuffle_block>("shuffle_block", "rows that stay together", at_least(0)),
+        option_field<&ReaderPosition::shuffle_unit>("shuffle_unit", "what is shuffled"),
+        option_field<&ReaderPosition::bad_records>("bad_records", "rows that were left out", at_least(0)),
+        option_field<&ReaderPosition::hold_out>("hold_out", "one row of so many is held out", at_least(0)),
+        option_field<&ReaderPosition::held_out>("held_out", "whether those are read"));
   }
   friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
 };

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/util/enum_names.h"
@@ -32,22 +31,25 @@ struct ColumnSpec {
   std::vector<int64_t> fill_null_key;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"label", &ColumnSpec::label, "columns of labels"},
-        Field{"dense", &ColumnSpec::dense, "columns of dense values"},
-        Field{"categorical", &ColumnSpec::categorical, "columns of keys, a slot each"},
-        Field{"weighted", &ColumnSpec::weighted, "those of them whose keys have weights, in a column NAME_weight"},
-        Field{"columns", &ColumnSpec::columns, "further columns to be read beside the inputs of models"},
-        Field{"nnz_per_slot", &ColumnSpec::nnz_per_slot,
-              "for each slot, the most keys that a row has in it; one: for all; none: found by reading", at_least(1)},
-        Field{"slot_size_array", &ColumnSpec::slot_size_array,
-              "keys of each slot, by which those of later ones are offset; 0: as the next; empty: no offsets",
-              at_least(0)},
-        Field{"integers", &ColumnSpec::integers, "take integers and bools as labels and dense values"},
-        Field{"missing_keys", &ColumnSpec::missing_keys, "what a missing key is"},
-        Field{"fill_null_dense", &ColumnSpec::fill_null_dense,
-              "in place of missing labels and dense values; none: they are errors"},
-        Field{"fill_null_key", &ColumnSpec::fill_null_key, "in place of missing keys; none: see missing_keys"});
+    return option_list(
+        option_field<&ColumnSpec::label>("label", "columns of labels"),
+        option_field<&ColumnSpec::dense>("dense", "columns of dense values"),
+        option_field<&ColumnSpec::categorical>("categorical", "columns of keys, a slot each"),
+        option_field<&ColumnSpec::weighted>("weighted",
+                                            "those of them whose keys have weights, in a column NAME_weight"),
+        option_field<&ColumnSpec::columns>("columns", "further columns to be read beside the inputs of models"),
+        option_field<&ColumnSpec::nnz_per_slot>(
+            "nnz_per_slot", "for each slot, the most keys that a row has in it; one: for all; none: found by reading",
+            at_least(1)),
+        option_field<&ColumnSpec::slot_size_array>(
+            "slot_size_array",
+            "keys of each slot, by which those of later ones are offset; 0: as the next; empty: no offsets",
+            at_least(0)),
+        option_field<&ColumnSpec::integers>("integers", "take integers and bools as labels and dense values"),
+        option_field<&ColumnSpec::missing_keys>("missing_keys", "what a missing key is"),
+        option_field<&ColumnSpec::fill_null_dense>(
+            "fill_null_dense", "in place of missing labels and dense values; none: they are errors"),
+        option_field<&ColumnSpec::fill_null_key>("fill_null_key", "in place of missing keys; none: see missing_keys"));
   }
 };
 

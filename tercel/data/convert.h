@@ -54,8 +54,8 @@ struct LikeOptions : SplitOptions {
   std::shared_ptr<const DatasetFormat> format;
 
   static constexpr auto fields() {
-    return std::tuple_cat(SplitOptions::fields(), std::tuple(Field{"rows_per_file", &LikeOptions::rows_per_file,
-                                                                   "rows of each data file", at_least(1)}));
+    return option_list(SplitOptions::fields(), option_field<&LikeOptions::rows_per_file>(
+                                                   "rows_per_file", "rows of each data file", at_least(1)));
   }
 };
 

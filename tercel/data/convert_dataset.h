@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
@@ -21,13 +20,14 @@ struct ConvertDatasetOptions {
   std::shared_ptr<const DatasetFormat> format;  // of the new files: see make_format_like()
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"rows_per_file", &ConvertDatasetOptions::rows_per_file,
-              "rows of each file; 0: as many as the file of the same number has in the source", at_least(0)},
-        Field{"on_bad_record", &ConvertDatasetOptions::on_bad_record,
-              "fail, or leave out the row; one that the new format cannot hold always fails"},
-        Field{"max_bad_records", &ConvertDatasetOptions::max_bad_records, "rows of each part that may be left out",
-              at_least(0)});
+    return option_list(
+        option_field<&ConvertDatasetOptions::rows_per_file>(
+            "rows_per_file", "rows of each file; 0: as many as the file of the same number has in the source",
+            at_least(0)),
+        option_field<&ConvertDatasetOptions::on_bad_record>(
+            "on_bad_record", "fail, or leave out the row; one that the new format cannot hold always fails"),
+        option_field<&ConvertDatasetOptions::max_bad_records>("max_bad_records",
+                                                              "rows of each part that may be left out", at_least(0)));
   }
 };
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -34,27 +33,30 @@ struct SplitOptions {
   uint64_t seed = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"test", &SplitOptions::test, "files of the test part"},
-        Field{"valid", &SplitOptions::valid, "files of the validation part"},
-        Field{"test_every", &SplitOptions::test_every,
-              "row r is a test row where r % K == K - 1; 0: none; -1: 10, or none where another option chooses test or "
-              "validation rows by place or file",
-              at_least(-1)},
-        Field{
-            "valid_every", &SplitOptions::valid_every,
+    return option_list(
+        option_field<&SplitOptions::test>("test", "files of the test part"),
+        option_field<&SplitOptions::valid>("valid", "files of the validation part"),
+        option_field<&SplitOptions::test_every>(
+            "test_every",
+            "row r is a test row where r % K == K - 1; 0: none; -1: 10, or none where another option chooses test or "
+            "validation rows by place or file",
+            at_least(-1)),
+        option_field<&SplitOptions::valid_every>(
+            "valid_every",
             "of the rows that are no test rows, every K-th is a validation row; 0: none; -1: the last tenth of them by "
             "time where rows are divided by time and no other option chooses validation rows, else none",
-            at_least(-1)},
-        Field{"test_from", &SplitOptions::test_from,
-              "rows from this one on, counted from 0, are the test part; with a time column, rows from this time on"},
-        Field{"valid_from", &SplitOptions::valid_from,
-              "rows from this one on, or from this time on, that are no test rows are the validation part"},
-        Field{"negative_rate", &SplitOptions::negative_rate,
-              "train rows of label 0 are kept with this probability, others of the part always; predictions of models "
-              "are corrected for it",
-              above(0), at_most(1)},
-        Field{"seed", &SplitOptions::seed, "of the choice that negative_rate makes"});
+            at_least(-1)),
+        option_field<&SplitOptions::test_from>(
+            "test_from",
+            "rows from this one on, counted from 0, are the test part; with a time column, rows from this time on"),
+        option_field<&SplitOptions::valid_from>(
+            "valid_from", "rows from this one on, or from this time on, that are no test rows are the validation part"),
+        option_field<&SplitOptions::negative_rate>(
+            "negative_rate",
+            "train rows of label 0 are kept with this probability, others of the part always; predictions of models "
+            "are corrected for it",
+            above(0), at_most(1)),
+        option_field<&SplitOptions::seed>("seed", "of the choice that negative_rate makes"));
   }
 };
 
@@ -72,16 +74,18 @@ struct ConvertOptions : SplitOptions {
 
   // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(Field{"min_count", &ConvertOptions::min_count,
-                         "a category that occurs fewer times than this in train rows is taken as missing (key 0 of its "
-                         "field); N, or by "
-                         "column: 2,ip=10"},
-                   Field{"hash_buckets", &ConvertOptions::hash_buckets,
-                         "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: "
-                         "ip=100000"}),
+    return option_list(
+        option_field<&ConvertOptions::min_count>(
+            "min_count",
+            "a category that occurs fewer times than this in train rows is taken as missing (key 0 of its "
+            "field); N, or by "
+            "column: 2,ip=10"),
+        option_field<&ConvertOptions::hash_buckets>(
+            "hash_buckets",
+            "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: "
+            "ip=100000"),
         SplitOptions::fields(),
-        std::tuple(Field{"rows_per_file", &ConvertOptions::rows_per_file, "rows of each data file", at_least(1)}));
+        option_field<&ConvertOptions::rows_per_file>("rows_per_file", "rows of each data file", at_least(1)));
   }
 };
 
@@ -105,18 +109,20 @@ struct TableOptions : ConvertOptions {
   std::vector<std::string> hex_modulo;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(Field{"fill_missing", &TableOptions::fill_missing,
-                         "what a missing number counts as, 0 by default; X, or by column: 0,I3=-1"},
-                   Field{"clip_min", &TableOptions::clip_min,
-                         "smaller numbers count as this one, before the transform; X, or by column"},
-                   Field{"clip_max", &TableOptions::clip_max, "larger numbers count as this one; X, or by column"},
-                   Field{"cross", &TableOptions::cross,
-                         "combinations of categorical columns as further ones, before the others: C1+C2,C3+C4; missing "
-                         "where one of them is"},
-                   Field{"hex_modulo", &TableOptions::hex_modulo,
-                         "categories are hexadecimal numbers, of which those count as the same that are equal mod N; "
-                         "N, or by column"}),
+    return option_list(
+        option_field<&TableOptions::fill_missing>(
+            "fill_missing", "what a missing number counts as, 0 by default; X, or by column: 0,I3=-1"),
+        option_field<&TableOptions::clip_min>(
+            "clip_min", "smaller numbers count as this one, before the transform; X, or by column"),
+        option_field<&TableOptions::clip_max>("clip_max", "larger numbers count as this one; X, or by column"),
+        option_field<&TableOptions::cross>(
+            "cross",
+            "combinations of categorical columns as further ones, before the others: C1+C2,C3+C4; missing "
+            "where one of them is"),
+        option_field<&TableOptions::hex_modulo>(
+            "hex_modulo",
+            "categories are hexadecimal numbers, of which those count as the same that are equal mod N; "
+            "N, or by column"),
         ConvertOptions::fields());
   }
 };
@@ -134,11 +140,12 @@ struct CriteoOptions : TableOptions {
   CriteoRecipe recipe = CriteoRecipe::None;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(Field{"recipe", &CriteoOptions::recipe,
-                         "defaults of the options below as those of a known script: nvtabular, HugeCTR's "
-                         "preprocess_nvt.py; dlrm, its dlrm_raw"}),
-        TableOptions::fields(), std::tuple(Field{"dense", &CriteoOptions::dense_transform, kDenseTransformHelp}));
+    return option_list(option_field<&CriteoOptions::recipe>(
+                           "recipe",
+                           "defaults of the options below as those of a known script: nvtabular, HugeCTR's "
+                           "preprocess_nvt.py; dlrm, its dlrm_raw"),
+                       TableOptions::fields(),
+                       option_field<&CriteoOptions::dense_transform>("dense", kDenseTransformHelp));
   }
 };
 
@@ -181,41 +188,43 @@ struct CsvOptions : TableOptions {
   bool trim = false;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(
-            Field{"label", &CsvOptions::label, "column of the label: its name, or its number, from 1, without a header",
-                  required()},
-            Field{"dense", &CsvOptions::dense, "columns of numbers"},
-            Field{"categorical", &CsvOptions::categorical, "columns of categories"},
-            Field{"positive", &CsvOptions::positive, kPositiveHelp},
-            Field{"negative", &CsvOptions::negative, kNegativeHelp},
-            Field{"missing", &CsvOptions::missing, "texts that mean a missing value, in addition to the empty one"},
-            Field{"list_separator", &CsvOptions::list_separator,
-                  "categorical columns hold any number of values with this text between them"},
-            Field{"lists", &CsvOptions::lists, "the columns to which list_separator applies; default: all categorical"},
-            Field{"max_hotness", &CsvOptions::max_hotness, kMaxHotnessHelp},
-            Field{
-                "weighted", &CsvOptions::weighted,
-                "categorical columns whose values have a weight each, value:weight; needs a format that holds weights"},
-            Field{"weight_column", &CsvOptions::weight_column,
-                  "column with the weight of each row, a number that is not negative, kept as a further column of the "
-                  "dataset; needs a format that holds those"},
-            Field{"time_column", &CsvOptions::time_column,
-                  "column of numbers or ISO timestamps to which test_from and valid_from refer"},
-            Field{
-                "time_parts", &CsvOptions::time_parts,
-                "parts of timestamps as further categorical fields: ts=hour,weekday; of year, month, day, weekday (1: "
-                "Monday), hour, minute"},
-            Field{"time_unit", &CsvOptions::time_unit, "of timestamps that are numbers, counted from 1970, UTC"},
-            Field{"delimiter", &CsvOptions::delimiter, "one character, or 'tab'"},
-            Field{"no_header", &CsvOptions::no_header, "the first line is a row already"},
-            Field{"columns", &CsvOptions::columns, "columns of a row, without a header; 0: as the first row has",
-                  at_least(0)},
-            Field{"skip_lines", &CsvOptions::skip_lines, "lines to leave out at the start of each file", at_least(0)},
-            Field{"comment", &CsvOptions::comment, "lines that start with this text are left out"},
-            Field{"trim", &CsvOptions::trim, "drop blanks around columns"},
-            Field{"dense_transform", &CsvOptions::dense_transform, kDenseTransformHelp}),
-        TableOptions::fields());
+    return option_list(
+
+        option_field<&CsvOptions::label>(
+            "label", "column of the label: its name, or its number, from 1, without a header", required()),
+        option_field<&CsvOptions::dense>("dense", "columns of numbers"),
+        option_field<&CsvOptions::categorical>("categorical", "columns of categories"),
+        option_field<&CsvOptions::positive>("positive", kPositiveHelp),
+        option_field<&CsvOptions::negative>("negative", kNegativeHelp),
+        option_field<&CsvOptions::missing>("missing", "texts that mean a missing value, in addition to the empty one"),
+        option_field<&CsvOptions::list_separator>(
+            "list_separator", "categorical columns hold any number of values with this text between them"),
+        option_field<&CsvOptions::lists>("lists",
+                                         "the columns to which list_separator applies; default: all categorical"),
+        option_field<&CsvOptions::max_hotness>("max_hotness", kMaxHotnessHelp),
+        option_field<&CsvOptions::weighted>(
+            "weighted",
+            "categorical columns whose values have a weight each, value:weight; needs a format that holds weights"),
+        option_field<&CsvOptions::weight_column>(
+            "weight_column",
+            "column with the weight of each row, a number that is not negative, kept as a further column of the "
+            "dataset; needs a format that holds those"),
+        option_field<&CsvOptions::time_column>(
+            "time_column", "column of numbers or ISO timestamps to which test_from and valid_from refer"),
+        option_field<&CsvOptions::time_parts>(
+            "time_parts",
+            "parts of timestamps as further categorical fields: ts=hour,weekday; of year, month, day, weekday (1: "
+            "Monday), hour, minute"),
+        option_field<&CsvOptions::time_unit>("time_unit", "of timestamps that are numbers, counted from 1970, UTC"),
+        option_field<&CsvOptions::delimiter>("delimiter", "one character, or 'tab'"),
+        option_field<&CsvOptions::no_header>("no_header", "the first line is a row already"),
+        option_field<&CsvOptions::columns>("columns", "columns of a row, without a header; 0: as the first row has",
+                                           at_least(0)),
+        option_field<&CsvOptions::skip_lines>("skip_lines", "lines to leave out at the start of each file",
+                                              at_least(0)),
+        option_field<&CsvOptions::comment>("comment", "lines that start with this text are left out"),
+        option_field<&CsvOptions::trim>("trim", "drop blanks around columns"),
+        option_field<&CsvOptions::dense_transform>("dense_transform", kDenseTransformHelp), TableOptions::fields());
   }
 };
 
@@ -235,16 +244,18 @@ struct LibsvmOptions : ConvertOptions {
   std::vector<std::string> max_hotness;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(Field{"positive", &LibsvmOptions::positive,
-                         "labels that mean 1: texts, or comparisons with a number, such as '>=4'; without it, 1 and +1 "
-                         "do, and 0 and -1 mean 0"},
-                   Field{"negative", &LibsvmOptions::negative, kNegativeHelp},
-                   Field{"values", &LibsvmOptions::values,
-                         "auto: if all values are 1, keys have none, else they are weights; weights: always, which "
-                         "needs a format that holds weights; ignore: they are left out"},
-                   Field{"max_hotness", &LibsvmOptions::max_hotness,
-                         "features beyond this many are left out; 0: none; N, or by field"}),
+    return option_list(
+        option_field<&LibsvmOptions::positive>(
+            "positive",
+            "labels that mean 1: texts, or comparisons with a number, such as '>=4'; without it, 1 and +1 "
+            "do, and 0 and -1 mean 0"),
+        option_field<&LibsvmOptions::negative>("negative", kNegativeHelp),
+        option_field<&LibsvmOptions::values>(
+            "values",
+            "auto: if all values are 1, keys have none, else they are weights; weights: always, which "
+            "needs a format that holds weights; ignore: they are left out"),
+        option_field<&LibsvmOptions::max_hotness>("max_hotness",
+                                                  "features beyond this many are left out; 0: none; N, or by field"),
         ConvertOptions::fields());
   }
 };
@@ -254,9 +265,9 @@ struct LibffmOptions : LibsvmOptions {
   std::vector<std::string> field_numbers;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(Field{"field_numbers", &LibffmOptions::field_numbers,
-                         "the fields, in the order of the slots; default: those of the files, ascending"}),
+    return option_list(
+        option_field<&LibffmOptions::field_numbers>(
+            "field_numbers", "the fields, in the order of the slots; default: those of the files, ascending"),
         LibsvmOptions::fields());
   }
 };

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -22,10 +21,11 @@ struct FileIdentity {
   std::string checksum;  // XXH3-64 of the content in 16 hexadecimal digits; empty: not known
 
   static constexpr auto fields() {
-    return std::tuple(Field{"path", &FileIdentity::path, "relative to the dataset's folder, or absolute", required()},
-                      Field{"bytes", &FileIdentity::bytes, "size", at_least(0), required()},
-                      Field{"rows", &FileIdentity::rows, "rows in the file", at_least(0), required()},
-                      Field{"checksum", &FileIdentity::checksum, "XXH3-64 in hexadecimal digits, or empty"});
+    return option_list(
+        option_field<&FileIdentity::path>("path", "relative to the dataset's folder, or absolute", required()),
+        option_field<&FileIdentity::bytes>("bytes", "size", at_least(0), required()),
+        option_field<&FileIdentity::rows>("rows", "rows in the file", at_least(0), required()),
+        option_field<&FileIdentity::checksum>("checksum", "XXH3-64 in hexadecimal digits, or empty"));
   }
 };
 
@@ -34,8 +34,8 @@ struct PartIdentity {
   std::vector<FileIdentity> files;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"part", &PartIdentity::part, "which rows", required()},
-                      Field{"files", &PartIdentity::files, "their files, in order", required()});
+    return option_list(option_field<&PartIdentity::part>("part", "which rows", required()),
+                       option_field<&PartIdentity::files>("files", "their files, in order", required()));
   }
 };
 
@@ -49,14 +49,14 @@ struct DataIdentity {
   std::vector<PartIdentity> parts;  // those that have files
 
   static constexpr auto fields() {
-    return std::tuple(Field{"schema", &DataIdentity::schema, "contents of a row", required()},
-                      Field{"vocabulary", &DataIdentity::vocabulary, "its checksum, or empty"},
-                      Field{"dense_transform", &DataIdentity::dense_transform, "of the conversion, or empty"},
-                      Field{"dense_mean", &DataIdentity::dense_mean, "moments of the transform"},
-                      Field{"dense_std", &DataIdentity::dense_std, "moments of the transform", above(0)},
-                      Field{"negative_rate", &DataIdentity::negative_rate,
-                            "share of the train rows of label 0 that were kept", above(0), at_most(1)},
-                      Field{"parts", &DataIdentity::parts, "those that have files", required()});
+    return option_list(option_field<&DataIdentity::schema>("schema", "contents of a row", required()),
+                       option_field<&DataIdentity::vocabulary>("vocabulary", "its checksum, or empty"),
+                       option_field<&DataIdentity::dense_transform>("dense_transform", "of the conversion, or empty"),
+                       option_field<&DataIdentity::dense_mean>("dense_mean", "moments of the transform"),
+                       option_field<&DataIdentity::dense_std>("dense_std", "moments of the transform", above(0)),
+                       option_field<&DataIdentity::negative_rate>(
+                           "negative_rate", "share of the train rows of label 0 that were kept", above(0), at_most(1)),
+                       option_field<&DataIdentity::parts>("parts", "those that have files", required()));
   }
 };
 

@@ -25,7 +25,7 @@ struct Head {
   int64_t version = kJsonVersion;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"version", &Head::version, "of this description", required()});
+    return option_list(option_field<&Head::version>("version", "of this description", required()));
   }
 };
 

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset_format.h"
@@ -31,9 +30,9 @@ struct FileRecord {
   std::string checksum;  // XXH3-64 of the content in 16 hexadecimal digits; empty: not known
 
   static constexpr auto fields() {
-    return std::tuple(Field{"path", &FileRecord::path, "relative to the folder, or absolute", required()},
-                      Field{"bytes", &FileRecord::bytes, "size", at_least(0), required()},
-                      Field{"checksum", &FileRecord::checksum, "XXH3-64 in hexadecimal digits"});
+    return option_list(option_field<&FileRecord::path>("path", "relative to the folder, or absolute", required()),
+                       option_field<&FileRecord::bytes>("bytes", "size", at_least(0), required()),
+                       option_field<&FileRecord::checksum>("checksum", "XXH3-64 in hexadecimal digits"));
   }
   friend bool operator==(const FileRecord&, const FileRecord&) = default;
 };
@@ -43,8 +42,8 @@ struct DataFile : FileRecord {
   int64_t rows = 0;
 
   static constexpr auto fields() {
-    return std::tuple_cat(FileRecord::fields(),
-                          std::tuple(Field{"rows", &DataFile::rows, "rows in the file", at_least(0), required()}));
+    return option_list(FileRecord::fields(),
+                       option_field<&DataFile::rows>("rows", "rows in the file", at_least(0), required()));
   }
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
@@ -55,8 +54,9 @@ struct PlantedTruth {
   double log_loss = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"auc", &PlantedTruth::auc, "area under the ROC curve", at_least(0), at_most(1), required()},
-                      Field{"log_loss", &PlantedTruth::log_loss, "mean, natural logarithm", at_least(0), required()});
+    return option_list(
+        option_field<&PlantedTruth::auc>("auc", "area under the ROC curve", at_least(0), at_most(1), required()),
+        option_field<&PlantedTruth::log_loss>("log_loss", "mean, natural logarithm", at_least(0), required()));
   }
   friend bool operator==(const PlantedTruth&, const PlantedTruth&) = default;
 };
@@ -71,8 +71,8 @@ struct DataPart {
   int64_t bytes() const;
 
   static constexpr auto fields() {  // truth is read and written beside them
-    return std::tuple(Field{"file_list", &DataPart::file_list, "HugeCTR's list of the files"},
-                      Field{"files", &DataPart::files, "the files, in order", required()});
+    return option_list(option_field<&DataPart::file_list>("file_list", "HugeCTR's list of the files"),
+                       option_field<&DataPart::files>("files", "the files, in order", required()));
   }
   friend bool operator==(const DataPart&, const DataPart&) = default;
 };
@@ -114,8 +114,8 @@ struct Conversion {
     std::string value;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"name", &Setting::name, "option of the tool", required()},
-                        Field{"value", &Setting::value, "its value as text"});
+      return option_list(option_field<&Setting::name>("name", "option of the tool", required()),
+                         option_field<&Setting::value>("value", "its value as text"));
     }
     friend bool operator==(const Setting&, const Setting&) = default;
   };
@@ -134,15 +134,15 @@ struct Conversion {
   const std::string* setting(std::string_view name) const;
 
   static constexpr auto fields() {  // vocabulary is read and written beside them
-    return std::tuple(Field{"tool", &Conversion::tool, "what made the dataset", required()},
-                      Field{"tercel_version", &Conversion::tercel_version, "of the program that made it"},
-                      Field{"sources", &Conversion::sources, "the raw files"},
-                      Field{"settings", &Conversion::settings, "every option of the tool"},
-                      Field{"dense_transform", &Conversion::dense_transform, "how dense values were made"},
-                      Field{"dense_mean", &Conversion::dense_mean, "moments of the train rows"},
-                      Field{"dense_std", &Conversion::dense_std, "moments of the train rows", above(0)},
-                      Field{"negative_rate", &Conversion::negative_rate,
-                            "share of the train rows of label 0 that were kept", above(0), at_most(1)});
+    return option_list(option_field<&Conversion::tool>("tool", "what made the dataset", required()),
+                       option_field<&Conversion::tercel_version>("tercel_version", "of the program that made it"),
+                       option_field<&Conversion::sources>("sources", "the raw files"),
+                       option_field<&Conversion::settings>("settings", "every option of the tool"),
+                       option_field<&Conversion::dense_transform>("dense_transform", "how dense values were made"),
+                       option_field<&Conversion::dense_mean>("dense_mean", "moments of the train rows"),
+                       option_field<&Conversion::dense_std>("dense_std", "moments of the train rows", above(0)),
+                       option_field<&Conversion::negative_rate>(
+                           "negative_rate", "share of the train rows of label 0 that were kept", above(0), at_most(1)));
   }
   friend bool operator==(const Conversion&, const Conversion&) = default;
 };

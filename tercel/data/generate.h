@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -41,21 +40,23 @@ struct GenerateOptions {
   std::shared_ptr<const DatasetFormat> format = norm_format();
 
   static constexpr auto fields() {  // those of the format are its own
-    return std::tuple(
-        Field{"rows", &GenerateOptions::rows, "rows to write, those of the test part included", at_least(1)},
-        Field{"seed", &GenerateOptions::seed, "another seed is another truth; the same seed gives the same rows"},
-        Field{"preset", &GenerateOptions::preset,
-              "criteo: 13 counts and 26 fields as in Criteo's logs; small: 4 counts and 5 fields, for tests"},
-        Field{"slot_size_array", &GenerateOptions::slot_size_array,
-              "keys of each field, of which the first are the most frequent; one number: of every field; empty: the "
-              "preset's",
-              at_least(2), at_most(1 << 30)},
-        Field{"test_fraction", &GenerateOptions::test_fraction, "share of the rows, the last ones, for the test part",
-              at_least(0), below(1)},
-        Field{"files", &GenerateOptions::files, "files that the train part is cut into, at most", at_least(1)},
-        Field{"ctr", &GenerateOptions::ctr, "click-through rate", at_least(0.001), at_most(0.999)},
-        Field{"auc", &GenerateOptions::auc, "AUC of the probabilities that the clicks are drawn from", at_least(0.51),
-              at_most(0.99)});
+    return option_list(
+        option_field<&GenerateOptions::rows>("rows", "rows to write, those of the test part included", at_least(1)),
+        option_field<&GenerateOptions::seed>("seed",
+                                             "another seed is another truth; the same seed gives the same rows"),
+        option_field<&GenerateOptions::preset>(
+            "preset", "criteo: 13 counts and 26 fields as in Criteo's logs; small: 4 counts and 5 fields, for tests"),
+        option_field<&GenerateOptions::slot_size_array>(
+            "slot_size_array",
+            "keys of each field, of which the first are the most frequent; one number: of every field; empty: the "
+            "preset's",
+            at_least(2), at_most(1 << 30)),
+        option_field<&GenerateOptions::test_fraction>(
+            "test_fraction", "share of the rows, the last ones, for the test part", at_least(0), below(1)),
+        option_field<&GenerateOptions::files>("files", "files that the train part is cut into, at most", at_least(1)),
+        option_field<&GenerateOptions::ctr>("ctr", "click-through rate", at_least(0.001), at_most(0.999)),
+        option_field<&GenerateOptions::auc>("auc", "AUC of the probabilities that the clicks are drawn from",
+                                            at_least(0.51), at_most(0.99)));
   }
 };
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -35,18 +34,20 @@ struct MovielensOptions {
   std::shared_ptr<const DatasetFormat> format = norm_format({KeyType::U32, CheckMode::None});
 
   static constexpr auto fields() {  // options of the format are its own
-    return std::tuple(
-        Field{"min_rating", &MovielensOptions::min_rating, "smaller ratings are left out"},
-        Field{"min_ratings", &MovielensOptions::min_ratings, "users with fewer ratings are left out", at_least(1)},
-        Field{"train_negatives", &MovielensOptions::train_negatives,
-              "items that the user has not rated, drawn for each train rating or user", at_least(0)},
-        Field{"negatives_per", &MovielensOptions::negatives_per, "what train_negatives counts by"},
-        Field{"test_negatives", &MovielensOptions::test_negatives,
-              "different items that the user has not rated, behind the last rating of each user, which is the test "
-              "part; 0: no test part",
-              at_least(0)},
-        Field{"seed", &MovielensOptions::seed, "of the negatives and the order of the train rows"},
-        Field{"rows_per_file", &MovielensOptions::rows_per_file, "rows of each data file", at_least(1)});
+    return option_list(
+        option_field<&MovielensOptions::min_rating>("min_rating", "smaller ratings are left out"),
+        option_field<&MovielensOptions::min_ratings>("min_ratings", "users with fewer ratings are left out",
+                                                     at_least(1)),
+        option_field<&MovielensOptions::train_negatives>(
+            "train_negatives", "items that the user has not rated, drawn for each train rating or user", at_least(0)),
+        option_field<&MovielensOptions::negatives_per>("negatives_per", "what train_negatives counts by"),
+        option_field<&MovielensOptions::test_negatives>(
+            "test_negatives",
+            "different items that the user has not rated, behind the last rating of each user, which is the test "
+            "part; 0: no test part",
+            at_least(0)),
+        option_field<&MovielensOptions::seed>("seed", "of the negatives and the order of the train rows"),
+        option_field<&MovielensOptions::rows_per_file>("rows_per_file", "rows of each data file", at_least(1)));
   }
 };
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/util/enum_names.h"
@@ -27,11 +26,11 @@ struct Slot {
   bool weighted = false;  // each key has a weight, f32
 
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &Slot::name, "name of the field", required()},
-                      Field{"size", &Slot::size, "number of its keys, 0 if any key may occur", at_least(0)},
-                      Field{"first_key", &Slot::first_key, "its smallest key", at_least(0)},
-                      Field{"hotness", &Slot::hotness, "most keys that a row has in it", at_least(1)},
-                      Field{"weighted", &Slot::weighted, "each key has a weight"});
+    return option_list(option_field<&Slot::name>("name", "name of the field", required()),
+                       option_field<&Slot::size>("size", "number of its keys, 0 if any key may occur", at_least(0)),
+                       option_field<&Slot::first_key>("first_key", "its smallest key", at_least(0)),
+                       option_field<&Slot::hotness>("hotness", "most keys that a row has in it", at_least(1)),
+                       option_field<&Slot::weighted>("weighted", "each key has a weight"));
   }
   friend bool operator==(const Slot&, const Slot&) = default;
 };
@@ -48,8 +47,8 @@ struct Column {
   ColumnType type = ColumnType::F32;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &Column::name, "name of the column", required()},
-                      Field{"type", &Column::type, "of its values"});
+    return option_list(option_field<&Column::name>("name", "name of the column", required()),
+                       option_field<&Column::type>("type", "of its values"));
   }
   friend bool operator==(const Column&, const Column&) = default;
 };
@@ -80,13 +79,14 @@ struct TERCEL_API Schema {
   void check(std::string_view name) const;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"label_dim", &Schema::label_dim, "labels of a row", at_least(1), at_most(kMaxDim), required()},
-        Field{"label_names", &Schema::label_names, "their names"},
-        Field{"dense_dim", &Schema::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim), required()},
-        Field{"dense_names", &Schema::dense_names, "their names"},
-        Field{"slots", &Schema::slots, "the categorical fields, in the order of the files"},
-        Field{"columns", &Schema::columns, "further values of a row"});
+    return option_list(
+        option_field<&Schema::label_dim>("label_dim", "labels of a row", at_least(1), at_most(kMaxDim), required()),
+        option_field<&Schema::label_names>("label_names", "their names"),
+        option_field<&Schema::dense_dim>("dense_dim", "dense values of a row", at_least(0), at_most(kMaxDim),
+                                         required()),
+        option_field<&Schema::dense_names>("dense_names", "their names"),
+        option_field<&Schema::slots>("slots", "the categorical fields, in the order of the files"),
+        option_field<&Schema::columns>("columns", "further values of a row"));
   }
   friend bool operator==(const Schema&, const Schema&) = default;
 };

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "tercel/util/options.h"
 
@@ -17,11 +16,12 @@ struct SparseInput {
   int64_t num_keys = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &SparseInput::name, "name of the input"},
-                      Field{"slot_num", &SparseInput::slot_num, "slots that it takes", at_least(1)},
-                      Field{"table", &SparseInput::table, "table that the keys are for, to be named in errors"},
-                      Field{"num_keys", &SparseInput::num_keys,
-                            "keys of slots without a size must be below this, 0 if any may occur", at_least(0)});
+    return option_list(
+        option_field<&SparseInput::name>("name", "name of the input"),
+        option_field<&SparseInput::slot_num>("slot_num", "slots that it takes", at_least(1)),
+        option_field<&SparseInput::table>("table", "table that the keys are for, to be named in errors"),
+        option_field<&SparseInput::num_keys>(
+            "num_keys", "keys of slots without a size must be below this, 0 if any may occur", at_least(0)));
   }
 };
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -18,9 +17,10 @@ struct VerifyOptions {
   bool binary_labels = true;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"max_faults", &VerifyOptions::max_faults, "faults after which to stop", at_least(1), at_most(1 << 20)},
-        Field{"binary_labels", &VerifyOptions::binary_labels, "refuse labels other than 0 and 1"});
+    return option_list(
+        option_field<&VerifyOptions::max_faults>("max_faults", "faults after which to stop", at_least(1),
+                                                 at_most(1 << 20)),
+        option_field<&VerifyOptions::binary_labels>("binary_labels", "refuse labels other than 0 and 1"));
   }
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
@@ -20,13 +19,15 @@ struct LearningRateOptions {
   double end_lr = 0.0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"lr", &LearningRateOptions::lr, "learning rate", at_least(0)},
-        Field{"warmup_steps", &LearningRateOptions::warmup_steps, "steps over which the rate rises to lr", at_least(0)},
-        Field{"decay_start", &LearningRateOptions::decay_start, "step after which it decays; 0: never", at_least(0)},
-        Field{"decay_steps", &LearningRateOptions::decay_steps, "steps over which it decays", at_least(1)},
-        Field{"decay_power", &LearningRateOptions::decay_power, "exponent of the decay", at_least(1)},
-        Field{"end_lr", &LearningRateOptions::end_lr, "final rate", at_least(0)});
+    return option_list(
+        option_field<&LearningRateOptions::lr>("lr", "learning rate", at_least(0)),
+        option_field<&LearningRateOptions::warmup_steps>("warmup_steps", "steps over which the rate rises to lr",
+                                                         at_least(0)),
+        option_field<&LearningRateOptions::decay_start>("decay_start", "step after which it decays; 0: never",
+                                                        at_least(0)),
+        option_field<&LearningRateOptions::decay_steps>("decay_steps", "steps over which it decays", at_least(1)),
+        option_field<&LearningRateOptions::decay_power>("decay_power", "exponent of the decay", at_least(1)),
+        option_field<&LearningRateOptions::end_lr>("end_lr", "final rate", at_least(0)));
   }
 };
 

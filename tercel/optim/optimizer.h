@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/autograd/gradient.h"
@@ -68,29 +67,32 @@ struct OptimizerOptions {
   double embedding_l2 = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"type", &OptimizerOptions::type, "the update rule"},
-        Field{"update_type", &OptimizerOptions::update_type, "rows of a table that a step changes"},
-        Field{"lr_scale", &OptimizerOptions::lr_scale, "factor of the learning rate", at_least(0)},
-        Field{"beta1", &OptimizerOptions::beta1, "Adam, AdamW: decay of the first moment", at_least(0), below(1)},
-        Field{"beta2", &OptimizerOptions::beta2, "Adam, AdamW: decay of the second moment", at_least(0), below(1)},
-        Field{"epsilon", &OptimizerOptions::epsilon, "Adam, AdamW, AdaGrad, RowWiseAdaGrad, RMSProp: added to the root",
-              at_least(1e-30)},
-        Field{"initial_accu_value", &OptimizerOptions::initial_accu_value,
-              "AdaGrad, RowWiseAdaGrad: initial value of the sum", at_least(0)},
-        Field{"momentum_factor", &OptimizerOptions::momentum_factor, "MomentumSGD, Nesterov: decay", at_least(0),
-              below(1)},
-        Field{"alpha", &OptimizerOptions::alpha, "RMSProp: decay of the mean square", at_least(0), below(1)},
-        Field{"weight_decay", &OptimizerOptions::weight_decay,
-              "AdamW: part of the weight that a step subtracts, times the rate", at_least(0)},
-        Field{"beta", &OptimizerOptions::beta, "Ftrl: smoothing of the rate", at_least(0)},
-        Field{"lambda1", &OptimizerOptions::lambda1, "Ftrl: L1 strength", at_least(0)},
-        Field{"lambda2", &OptimizerOptions::lambda2, "Ftrl: L2 strength", at_least(0)},
-        Field{"l1", &OptimizerOptions::l1, "L1 regularisation: times the sign of the weight, added to the gradient",
-              at_least(0)},
-        Field{"l2", &OptimizerOptions::l2, "L2 regularisation: times the weight, added to the gradient", at_least(0)},
-        Field{"embedding_l1", &OptimizerOptions::embedding_l1, "l1 of the tables", at_least(0)},
-        Field{"embedding_l2", &OptimizerOptions::embedding_l2, "l2 of the tables", at_least(0)});
+    return option_list(
+        option_field<&OptimizerOptions::type>("type", "the update rule"),
+        option_field<&OptimizerOptions::update_type>("update_type", "rows of a table that a step changes"),
+        option_field<&OptimizerOptions::lr_scale>("lr_scale", "factor of the learning rate", at_least(0)),
+        option_field<&OptimizerOptions::beta1>("beta1", "Adam, AdamW: decay of the first moment", at_least(0),
+                                               below(1)),
+        option_field<&OptimizerOptions::beta2>("beta2", "Adam, AdamW: decay of the second moment", at_least(0),
+                                               below(1)),
+        option_field<&OptimizerOptions::epsilon>(
+            "epsilon", "Adam, AdamW, AdaGrad, RowWiseAdaGrad, RMSProp: added to the root", at_least(1e-30)),
+        option_field<&OptimizerOptions::initial_accu_value>(
+            "initial_accu_value", "AdaGrad, RowWiseAdaGrad: initial value of the sum", at_least(0)),
+        option_field<&OptimizerOptions::momentum_factor>("momentum_factor", "MomentumSGD, Nesterov: decay", at_least(0),
+                                                         below(1)),
+        option_field<&OptimizerOptions::alpha>("alpha", "RMSProp: decay of the mean square", at_least(0), below(1)),
+        option_field<&OptimizerOptions::weight_decay>(
+            "weight_decay", "AdamW: part of the weight that a step subtracts, times the rate", at_least(0)),
+        option_field<&OptimizerOptions::beta>("beta", "Ftrl: smoothing of the rate", at_least(0)),
+        option_field<&OptimizerOptions::lambda1>("lambda1", "Ftrl: L1 strength", at_least(0)),
+        option_field<&OptimizerOptions::lambda2>("lambda2", "Ftrl: L2 strength", at_least(0)),
+        option_field<&OptimizerOptions::l1>(
+            "l1", "L1 regularisation: times the sign of the weight, added to the gradient", at_least(0)),
+        option_field<&OptimizerOptions::l2>("l2", "L2 regularisation: times the weight, added to the gradient",
+                                            at_least(0)),
+        option_field<&OptimizerOptions::embedding_l1>("embedding_l1", "l1 of the tables", at_least(0)),
+        option_field<&OptimizerOptions::embedding_l2>("embedding_l2", "l2 of the tables", at_least(0)));
   }
 };
 

@@ -33,9 +33,9 @@ struct FileEntry {
   std::string checksum;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &FileEntry::name, "file in the checkpoint's folder", required()},
-                      Field{"bytes", &FileEntry::bytes, "size", at_least(0), required()},
-                      Field{"checksum", &FileEntry::checksum, "XXH3-64 in hexadecimal digits", required()});
+    return option_list(option_field<&FileEntry::name>("name", "file in the checkpoint's folder", required()),
+                       option_field<&FileEntry::bytes>("bytes", "size", at_least(0), required()),
+                       option_field<&FileEntry::checksum>("checksum", "XXH3-64 in hexadecimal digits", required()));
   }
 };
 
@@ -49,12 +49,12 @@ struct Manifest {
   std::string state;
 
   static constexpr auto fields() {  // the configuration is read and written beside them
-    return std::tuple(Field{"tercel_version", &Manifest::tercel_version, "that wrote it", required()},
-                      Field{"instruction_set", &Manifest::instruction_set, "that trained it", required()},
-                      Field{"info", &Manifest::info, "its contents", required()},
-                      Field{"data", &Manifest::data, "what it was trained on", required()},
-                      Field{"files", &Manifest::files, "its files", required()},
-                      Field{"state", &Manifest::state, "of the trainer"});
+    return option_list(option_field<&Manifest::tercel_version>("tercel_version", "that wrote it", required()),
+                       option_field<&Manifest::instruction_set>("instruction_set", "that trained it", required()),
+                       option_field<&Manifest::info>("info", "its contents", required()),
+                       option_field<&Manifest::data>("data", "what it was trained on", required()),
+                       option_field<&Manifest::files>("files", "its files", required()),
+                       option_field<&Manifest::state>("state", "of the trainer"));
   }
 };
 constexpr std::string_view kConfig[] = {"config"};

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/io/safetensors.h"
@@ -27,8 +26,8 @@ struct CheckpointInfo {
   std::string fingerprint;  ///< of the model: Model::fingerprint()
 
   static constexpr auto fields() {
-    return std::tuple(Field{"step", &CheckpointInfo::step, "steps that were trained", at_least(0), required()},
-                      Field{"fingerprint", &CheckpointInfo::fingerprint, "of the model's parameters"});
+    return option_list(option_field<&CheckpointInfo::step>("step", "steps that were trained", at_least(0), required()),
+                       option_field<&CheckpointInfo::fingerprint>("fingerprint", "of the model's parameters"));
   }
 };
 
@@ -39,8 +38,8 @@ struct Evaluation {
     double value = 0;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"name", &Metric::name, "of the metric", required()},
-                        Field{"value", &Metric::value, "over the rows", required()});
+      return option_list(option_field<&Metric::name>("name", "of the metric", required()),
+                         option_field<&Metric::value>("value", "over the rows", required()));
     }
   };
   std::string rows;             ///< which rows: data::digest_of() of the part
@@ -54,8 +53,8 @@ struct Evaluation {
   TERCEL_API std::optional<double> score() const;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"rows", &Evaluation::rows, "digest of the part that was read", required()},
-                      Field{"metrics", &Evaluation::metrics, "those that are numbers"});
+    return option_list(option_field<&Evaluation::rows>("rows", "digest of the part that was read", required()),
+                       option_field<&Evaluation::metrics>("metrics", "those that are numbers"));
   }
 };
 

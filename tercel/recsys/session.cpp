@@ -37,15 +37,17 @@ struct SessionState {
   int64_t nan_batches = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"step", &SessionState::step, "steps that were trained", at_least(0), required()},
-        Field{"threads", &SessionState::threads, "that trained it", at_least(1)},
-        Field{"first_step", &SessionState::first_step, "steps before the first on this data", at_least(0), required()},
-        Field{"learning_rate", &SessionState::learning_rate, "that was set; -1: by the schedule", at_least(kSchedule)},
-        Field{"frozen", &SessionState::frozen, "layers that are not trained"},
-        Field{"position", &SessionState::position, "of the reader", required()},
-        Field{"policy", &SessionState::policy, "state of the program that calls the session"},
-        Field{"nan_batches", &SessionState::nan_batches, "batches skipped by solver.on_nan", at_least(0)});
+    return option_list(
+        option_field<&SessionState::step>("step", "steps that were trained", at_least(0), required()),
+        option_field<&SessionState::threads>("threads", "that trained it", at_least(1)),
+        option_field<&SessionState::first_step>("first_step", "steps before the first on this data", at_least(0),
+                                                required()),
+        option_field<&SessionState::learning_rate>("learning_rate", "that was set; -1: by the schedule",
+                                                   at_least(kSchedule)),
+        option_field<&SessionState::frozen>("frozen", "layers that are not trained"),
+        option_field<&SessionState::position>("position", "of the reader", required()),
+        option_field<&SessionState::policy>("policy", "state of the program that calls the session"),
+        option_field<&SessionState::nan_batches>("nan_batches", "batches skipped by solver.on_nan", at_least(0)));
   }
 };
 // Format 2 had the state of a generator of dropout.

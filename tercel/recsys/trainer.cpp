@@ -47,11 +47,11 @@ struct Selection {
   int64_t last_step = -1;  // of the last validation that is counted here
 
   static constexpr auto fields() {
-    return std::tuple(Field{"rows", &Selection::rows, "digest of the validation rows"},
-                      Field{"best_step", &Selection::best_step, "of the best validation", at_least(-1)},
-                      Field{"best_score", &Selection::best_score, "its score"},
-                      Field{"worse", &Selection::worse, "validations since", at_least(0)},
-                      Field{"last_step", &Selection::last_step, "of the last validation", at_least(-1)});
+    return option_list(option_field<&Selection::rows>("rows", "digest of the validation rows"),
+                       option_field<&Selection::best_step>("best_step", "of the best validation", at_least(-1)),
+                       option_field<&Selection::best_score>("best_score", "its score"),
+                       option_field<&Selection::worse>("worse", "validations since", at_least(0)),
+                       option_field<&Selection::last_step>("last_step", "of the last validation", at_least(-1)));
   }
 };
 

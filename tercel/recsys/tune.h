@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -33,15 +32,17 @@ struct TuneOptions {
   uint64_t seed = 1;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"trials", &TuneOptions::trials, "configurations to try; the first is the one that is given", at_least(1),
-              at_most(100'000)},
-        Field{"epochs", &TuneOptions::epochs, "most passes over the train rows of a trial", above(0), at_most(10'000)},
-        Field{"first_epochs", &TuneOptions::first_epochs, "passes of each trial before the first comparison", above(0),
-              at_most(10'000)},
-        Field{"reduction", &TuneOptions::reduction,
-              "after a comparison one of so many trials goes on, for so many times as long", at_least(2), at_most(100)},
-        Field{"seed", &TuneOptions::seed, "of the choice of values"});
+    return option_list(
+        option_field<&TuneOptions::trials>("trials", "configurations to try; the first is the one that is given",
+                                           at_least(1), at_most(100'000)),
+        option_field<&TuneOptions::epochs>("epochs", "most passes over the train rows of a trial", above(0),
+                                           at_most(10'000)),
+        option_field<&TuneOptions::first_epochs>("first_epochs", "passes of each trial before the first comparison",
+                                                 above(0), at_most(10'000)),
+        option_field<&TuneOptions::reduction>(
+            "reduction", "after a comparison one of so many trials goes on, for so many times as long", at_least(2),
+            at_most(100)),
+        option_field<&TuneOptions::seed>("seed", "of the choice of values"));
   }
 };
 
@@ -56,14 +57,14 @@ struct Trial {
   std::string error;  ///< that ended it
 
   static constexpr auto fields() {
-    return std::tuple(Field{"number", &Trial::number, "of the trial, from 0", at_least(0), required()},
-                      Field{"assignments", &Trial::assignments, "what it changes"},
-                      Field{"rung", &Trial::rung, "the last comparison it was trained for", at_least(-1)},
-                      Field{"has_score", &Trial::has_score, "whether it was validated"},
-                      Field{"score", &Trial::score, "of its best validation"},
-                      Field{"best_step", &Trial::best_step, "of that validation", at_least(0)},
-                      Field{"steps", &Trial::steps, "that were trained", at_least(0)},
-                      Field{"error", &Trial::error, "that ended it"});
+    return option_list(option_field<&Trial::number>("number", "of the trial, from 0", at_least(0), required()),
+                       option_field<&Trial::assignments>("assignments", "what it changes"),
+                       option_field<&Trial::rung>("rung", "the last comparison it was trained for", at_least(-1)),
+                       option_field<&Trial::has_score>("has_score", "whether it was validated"),
+                       option_field<&Trial::score>("score", "of its best validation"),
+                       option_field<&Trial::best_step>("best_step", "of that validation", at_least(0)),
+                       option_field<&Trial::steps>("steps", "that were trained", at_least(0)),
+                       option_field<&Trial::error>("error", "that ended it"));
   }
 };
 

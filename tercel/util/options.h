@@ -4,9 +4,9 @@
 //     int64_t num_layers = 3;
 //     int64_t projection_dim = 0;
 //     static constexpr auto fields() {
-//       return std::tuple(Field{"num_layers", &MultiCrossOptions::num_layers, "number of cross layers", at_least(1)},
-//                         Field{"projection_dim", &MultiCrossOptions::projection_dim, "rank, 0 for full",
-//                         at_least(0)});
+//       return option_list(
+//           option_field<&MultiCrossOptions::num_layers>("num_layers", "number of cross layers", at_least(1)),
+//           option_field<&MultiCrossOptions::projection_dim>("projection_dim", "rank, 0 for full", at_least(0)));
 //     }
 //   };
 //
@@ -21,7 +21,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -55,24 +54,10 @@ constexpr OptionRules at_most(double maximum) { return {.maximum = maximum}; }
 constexpr OptionRules below(double maximum) { return {.maximum = maximum, .below_maximum = true}; }
 constexpr OptionRules required() { return {.required = true}; }
 
-/** One entry of fields(): name, member, help without a capital or full stop, rules. */
-template <class Struct, class T>
-struct Field {
-  std::string_view name;
-  T Struct::*member;
-  std::string_view help;
-  OptionRules rules;
-
-  template <class... Rules>
-  constexpr Field(std::string_view field_name, T Struct::*field, std::string_view field_help,
-                  const Rules&... field_rules)
-      : name(field_name), member(field), help(field_help), rules((OptionRules{} & ... & field_rules)) {}
-};
-
 /** A struct with a static fields(). */
 template <class T>
 concept OptionStruct = std::is_class_v<T> && requires {
-  std::tuple_size<decltype(T::fields())>::value;
+  T::fields().size();
 };
 
 /** A bool in a list: elements of std::vector<bool> have no address. */
@@ -190,38 +175,73 @@ constexpr OptionType make_option_type() {
   return type;
 }
 
-template <class S, size_t I>
-void* locate_field(void* object) {
-  return &(static_cast<S*>(object)->*std::get<I>(S::fields()).member);
+template <auto Member>
+struct MemberOf;
+template <class S, class T, T S::*Member>
+struct MemberOf<Member> {
+  using type = T;
+  static void* locate(void* object) { return &(static_cast<S*>(object)->*Member); }
+};
+
+template <class S, class Base, size_t I>
+void* locate_inherited(void* object) {
+  return Base::fields()[I].locate(static_cast<Base*>(static_cast<S*>(object)));
 }
 
-template <class S, class T>
-constexpr const OptionType* field_type(const Field<S, T>&) {
-  return &kOptionType<T>;
+template <class Part>
+inline constexpr size_t kOptionCount = 1;
+template <size_t N>
+inline constexpr size_t kOptionCount<std::array<OptionField, N>> = N;
+
+constexpr OptionField* append_options(OptionField* end, const OptionField& field) {
+  *end = field;
+  return end + 1;
 }
-
-template <class S, size_t... I>
-constexpr auto make_option_fields(std::index_sequence<I...>) {
-  [[maybe_unused]] constexpr auto fields = S::fields();
-  return std::array<OptionField, sizeof...(I)>{OptionField{std::get<I>(fields).name, std::get<I>(fields).help,
-                                                           field_type(std::get<I>(fields)), std::get<I>(fields).rules,
-                                                           &locate_field<S, I>}...};
+template <size_t N>
+constexpr OptionField* append_options(OptionField* end, const std::array<OptionField, N>& fields) {
+  for (const OptionField& field : fields) *end++ = field;
+  return end;
 }
-
-template <class S>
-inline constexpr auto kOptionFields =
-    make_option_fields<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::fields())>>());
-
 TERCEL_API void set_option(OptionTable table, void* options, std::string_view owner, std::string_view name,
                            std::string_view text);
 TERCEL_API void check_options(OptionTable table, const void* options, std::string_view owner);
 TERCEL_API std::string options_help(OptionTable table, const void* defaults);
 
 }  // namespace detail
+
+/**
+ * One entry of fields(): name, help without a capital or full stop, rules. Member: &S::member of the struct S that
+ * lists it, or of its first base.
+ */
+template <auto Member, class... Rules>
+constexpr OptionField option_field(std::string_view name, std::string_view help, const Rules&... rules) {
+  using Of = detail::MemberOf<Member>;
+  return {name, help, &detail::kOptionType<typename Of::type>, (OptionRules{} & ... & rules), &Of::locate};
+}
+
+/** What fields() returns: of entries, and of the fields() of the first base. */
+template <class... Parts>
+constexpr auto option_list(const Parts&... parts) {
+  std::array<OptionField, (detail::kOptionCount<Parts> + ... + 0)> list{};
+  [[maybe_unused]] OptionField* end = list.data();
+  ((end = detail::append_options(end, parts)), ...);
+  return list;
+}
+
+/** The fields() of a base that is not the first one of S. */
+template <class S, class Base>
+constexpr auto inherited_options() {
+  auto list = Base::fields();
+  [&]<size_t... I>(std::index_sequence<I...>) { ((list[I].locate = &detail::locate_inherited<S, Base, I>), ...); }
+  (std::make_index_sequence<list.size()>());
+  return list;
+}
+
 /** The table of a struct's fields. */
 template <OptionStruct S>
 OptionTable option_table() {
-  return {detail::kOptionFields<S>.data(), detail::kOptionFields<S>.size()};
+  static constexpr auto kFields = S::fields();
+  return {kFields.data(), kFields.size()};
 }
 
 /** Names of all fields; those of nested structs with dots, "solver.lr". */

@@ -28,10 +28,11 @@ struct MemoryOptions {
   bool key_weights = false;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"window_rows", &MemoryOptions::window_rows, "rows of each window", at_least(1)},
-                      Field{"bad_window", &MemoryOptions::bad_window, "first row of a window that cannot be prepared"},
-                      Field{"bad_row", &MemoryOptions::bad_row, "a row that cannot be loaded"},
-                      Field{"key_weights", &MemoryOptions::key_weights, "whether keys have weights"});
+    return option_list(
+        option_field<&MemoryOptions::window_rows>("window_rows", "rows of each window", at_least(1)),
+        option_field<&MemoryOptions::bad_window>("bad_window", "first row of a window that cannot be prepared"),
+        option_field<&MemoryOptions::bad_row>("bad_row", "a row that cannot be loaded"),
+        option_field<&MemoryOptions::key_weights>("key_weights", "whether keys have weights"));
   }
 };
 

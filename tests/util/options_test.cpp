@@ -23,9 +23,9 @@ struct SolverOptions {
   uint64_t seed = 0;
   int64_t batch_size = 256;
   static constexpr auto fields() {
-    return std::tuple(Field{"lr", &SolverOptions::lr, "learning rate", above(0)},
-                      Field{"seed", &SolverOptions::seed, "random seed"},
-                      Field{"batch_size", &SolverOptions::batch_size, "rows per step", at_least(1)});
+    return option_list(option_field<&SolverOptions::lr>("lr", "learning rate", above(0)),
+                       option_field<&SolverOptions::seed>("seed", "random seed"),
+                       option_field<&SolverOptions::batch_size>("batch_size", "rows per step", at_least(1)));
   }
 };
 
@@ -33,8 +33,8 @@ struct SlotOptions {
   std::string name;
   int64_t size = 1;
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &SlotOptions::name, "name of the slot", required()},
-                      Field{"size", &SlotOptions::size, "number of keys", at_least(1)});
+    return option_list(option_field<&SlotOptions::name>("name", "name of the slot", required()),
+                       option_field<&SlotOptions::size>("size", "number of keys", at_least(1)));
   }
 };
 
@@ -51,16 +51,17 @@ struct TrainOptions {
   std::vector<SlotOptions> slots;
   SolverOptions solver;
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"shuffle", &TrainOptions::shuffle, "mix the rows"}, Field{"out", &TrainOptions::out, "folder of the run"},
-        Field{"combiner", &TrainOptions::combiner, "how rows join"},
-        Field{"dropout", &TrainOptions::dropout, "share of zeros", at_least(0), below(1)},
-        Field{"units", &TrainOptions::units, "sizes of the layers", at_least(1), required()},
-        Field{"weights", &TrainOptions::weights, "weights of the labels"},
-        Field{"names", &TrainOptions::names, "names of the labels"},
-        Field{"combiners", &TrainOptions::combiners, "one for each slot"},
-        Field{"ranges", &TrainOptions::ranges, "first and last columns"},
-        Field{"slots", &TrainOptions::slots, "the slots"}, Field{"solver", &TrainOptions::solver, "how to train"});
+    return option_list(option_field<&TrainOptions::shuffle>("shuffle", "mix the rows"),
+                       option_field<&TrainOptions::out>("out", "folder of the run"),
+                       option_field<&TrainOptions::combiner>("combiner", "how rows join"),
+                       option_field<&TrainOptions::dropout>("dropout", "share of zeros", at_least(0), below(1)),
+                       option_field<&TrainOptions::units>("units", "sizes of the layers", at_least(1), required()),
+                       option_field<&TrainOptions::weights>("weights", "weights of the labels"),
+                       option_field<&TrainOptions::names>("names", "names of the labels"),
+                       option_field<&TrainOptions::combiners>("combiners", "one for each slot"),
+                       option_field<&TrainOptions::ranges>("ranges", "first and last columns"),
+                       option_field<&TrainOptions::slots>("slots", "the slots"),
+                       option_field<&TrainOptions::solver>("solver", "how to train"));
   }
 };
 
@@ -69,14 +70,15 @@ struct MultiCrossOptions {
   int64_t projection_dim = 0;
   bool use_bias = true;
   static constexpr auto fields() {
-    return std::tuple(Field{"num_layers", &MultiCrossOptions::num_layers, "number of cross layers", at_least(1)},
-                      Field{"projection_dim", &MultiCrossOptions::projection_dim, "rank, 0 for full", at_least(0)},
-                      Field{"use_bias", &MultiCrossOptions::use_bias, "add a bias"});
+    return option_list(
+        option_field<&MultiCrossOptions::num_layers>("num_layers", "number of cross layers", at_least(1)),
+        option_field<&MultiCrossOptions::projection_dim>("projection_dim", "rank, 0 for full", at_least(0)),
+        option_field<&MultiCrossOptions::use_bias>("use_bias", "add a bias"));
   }
 };
 
 struct NoOptions {
-  static constexpr auto fields() { return std::tuple(); }
+  static constexpr auto fields() { return option_list(); }
 };
 
 template <class S = TrainOptions>

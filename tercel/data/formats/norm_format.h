@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -61,8 +60,8 @@ struct NormOptions {
   CheckMode check_mode = CheckMode::Sum;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"key_type", &NormOptions::key_type, "width of the keys in the files"},
-                      Field{"check_mode", &NormOptions::check_mode, "framing of the records"});
+    return option_list(option_field<&NormOptions::key_type>("key_type", "width of the keys in the files"),
+                       option_field<&NormOptions::check_mode>("check_mode", "framing of the records"));
   }
 };
 
@@ -82,18 +81,18 @@ struct NormSpec {
   CheckMode check_mode = CheckMode::Sum;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"train_list", &NormSpec::train_list, "HugeCTR file list of the train part", required()},
-        Field{"valid_list", &NormSpec::valid_list, "HugeCTR file list of the validation part, may be empty"},
-        Field{"test_list", &NormSpec::test_list, "HugeCTR file list of the test part, may be empty"},
-        Field{"label_dim", &NormSpec::label_dim, "labels of a row", at_least(1)},
-        Field{"dense_dim", &NormSpec::dense_dim, "dense values of a row", at_least(0)},
-        Field{"nnz_per_slot", &NormSpec::nnz_per_slot, "for each slot, the most keys that a row has in it",
-              at_least(1)},
-        Field{"slot_size_array", &NormSpec::slot_size_array, "keys of each slot; empty: any key may occur",
-              at_least(1)},
-        Field{"key_type", &NormSpec::key_type, "width of the keys in the files"},
-        Field{"check_mode", &NormSpec::check_mode, "framing of the records"});
+    return option_list(
+        option_field<&NormSpec::train_list>("train_list", "HugeCTR file list of the train part", required()),
+        option_field<&NormSpec::valid_list>("valid_list", "HugeCTR file list of the validation part, may be empty"),
+        option_field<&NormSpec::test_list>("test_list", "HugeCTR file list of the test part, may be empty"),
+        option_field<&NormSpec::label_dim>("label_dim", "labels of a row", at_least(1)),
+        option_field<&NormSpec::dense_dim>("dense_dim", "dense values of a row", at_least(0)),
+        option_field<&NormSpec::nnz_per_slot>("nnz_per_slot", "for each slot, the most keys that a row has in it",
+                                              at_least(1)),
+        option_field<&NormSpec::slot_size_array>("slot_size_array", "keys of each slot; empty: any key may occur",
+                                                 at_least(1)),
+        option_field<&NormSpec::key_type>("key_type", "width of the keys in the files"),
+        option_field<&NormSpec::check_mode>("check_mode", "framing of the records"));
   }
 };
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/column_spec.h"
@@ -42,10 +41,10 @@ struct ParquetValues {
   int64_t width = 1;  // values of a row
 
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &ParquetValues::name, "name of the column", required()},
-                      Field{"type", &ParquetValues::type, "of its values in the files"},
-                      Field{"list", &ParquetValues::list, "a row has a list of values"},
-                      Field{"width", &ParquetValues::width, "values of a row", at_least(1), at_most(kMaxDim)});
+    return option_list(option_field<&ParquetValues::name>("name", "name of the column", required()),
+                       option_field<&ParquetValues::type>("type", "of its values in the files"),
+                       option_field<&ParquetValues::list>("list", "a row has a list of values"),
+                       option_field<&ParquetValues::width>("width", "values of a row", at_least(1), at_most(kMaxDim)));
   }
   friend bool operator==(const ParquetValues&, const ParquetValues&) = default;
 };
@@ -59,11 +58,11 @@ struct ParquetKeys {
   std::string weights;  // the column of the keys' weights, or empty
 
   static constexpr auto fields() {
-    return std::tuple(Field{"name", &ParquetKeys::name, "name of the column", required()},
-                      Field{"type", &ParquetKeys::type, "of its keys in the files"},
-                      Field{"list", &ParquetKeys::list, "a row has a list of keys"},
-                      Field{"offset", &ParquetKeys::offset, "is added to each key", at_least(0)},
-                      Field{"weights", &ParquetKeys::weights, "column of the keys' weights, or empty"});
+    return option_list(option_field<&ParquetKeys::name>("name", "name of the column", required()),
+                       option_field<&ParquetKeys::type>("type", "of its keys in the files"),
+                       option_field<&ParquetKeys::list>("list", "a row has a list of keys"),
+                       option_field<&ParquetKeys::offset>("offset", "is added to each key", at_least(0)),
+                       option_field<&ParquetKeys::weights>("weights", "column of the keys' weights, or empty"));
   }
   friend bool operator==(const ParquetKeys&, const ParquetKeys&) = default;
 };
@@ -78,14 +77,15 @@ struct TableColumns {
   std::vector<ParquetKeys> keys;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"missing_keys", &TableColumns::missing_keys, "what a missing key is when files are read"},
-        Field{"fill_null_dense", &TableColumns::fill_null_dense,
-              "read in place of missing labels and dense values; none: they are errors"},
-        Field{"fill_null_key", &TableColumns::fill_null_key, "read in place of missing keys; none: see missing_keys"},
-        Field{"label_columns", &TableColumns::labels, "columns of labels; none: as they are written"},
-        Field{"dense_columns", &TableColumns::dense, "columns of dense values; none: as they are written"},
-        Field{"key_columns", &TableColumns::keys, "columns of keys; none: as they are written"});
+    return option_list(
+        option_field<&TableColumns::missing_keys>("missing_keys", "what a missing key is when files are read"),
+        option_field<&TableColumns::fill_null_dense>(
+            "fill_null_dense", "read in place of missing labels and dense values; none: they are errors"),
+        option_field<&TableColumns::fill_null_key>("fill_null_key",
+                                                   "read in place of missing keys; none: see missing_keys"),
+        option_field<&TableColumns::labels>("label_columns", "columns of labels; none: as they are written"),
+        option_field<&TableColumns::dense>("dense_columns", "columns of dense values; none: as they are written"),
+        option_field<&TableColumns::keys>("key_columns", "columns of keys; none: as they are written"));
   }
   friend bool operator==(const TableColumns&, const TableColumns&) = default;
 };
@@ -98,13 +98,13 @@ struct ParquetOptions : TableColumns {
   int64_t row_group_rows = int64_t{1} << 16;
 
   static constexpr auto fields() {
-    return std::tuple_cat(std::tuple(Field{"key_type", &ParquetOptions::key_type, "width of the keys that are written"},
-                                     Field{"codec", &ParquetOptions::codec, "compression of what is written"},
-                                     Field{"dictionary", &ParquetOptions::dictionary,
-                                           "write columns of few different values as dictionaries"},
-                                     Field{"row_group_rows", &ParquetOptions::row_group_rows,
-                                           "rows of the row groups that are written", at_least(1), at_most(1 << 30)}),
-                          TableColumns::fields());
+    return option_list(option_field<&ParquetOptions::key_type>("key_type", "width of the keys that are written"),
+                       option_field<&ParquetOptions::codec>("codec", "compression of what is written"),
+                       option_field<&ParquetOptions::dictionary>(
+                           "dictionary", "write columns of few different values as dictionaries"),
+                       option_field<&ParquetOptions::row_group_rows>(
+                           "row_group_rows", "rows of the row groups that are written", at_least(1), at_most(1 << 30)),
+                       TableColumns::fields());
   }
   friend bool operator==(const ParquetOptions&, const ParquetOptions&) = default;
 };
@@ -121,16 +121,17 @@ struct ParquetSpec : ColumnSpec {
   bool by_name = false;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(
-            Field{"train", &ParquetSpec::train,
-                  "files of the train part, in order; also patterns, folders, and HugeCTR file lists (.txt)",
-                  required()},
-            Field{"valid", &ParquetSpec::valid, "the same of the validation part, may be empty"},
-            Field{"test", &ParquetSpec::test, "the same of the test part, may be empty"},
-            Field{"metadata", &ParquetSpec::metadata,
-                  "_metadata.json of the train part; empty: the one beside its first file, unless columns are named"},
-            Field{"by_name", &ParquetSpec::by_name, "find the columns of _metadata.json by name instead of index"}),
+    return option_list(
+
+        option_field<&ParquetSpec::train>(
+            "train", "files of the train part, in order; also patterns, folders, and HugeCTR file lists (.txt)",
+            required()),
+        option_field<&ParquetSpec::valid>("valid", "the same of the validation part, may be empty"),
+        option_field<&ParquetSpec::test>("test", "the same of the test part, may be empty"),
+        option_field<&ParquetSpec::metadata>(
+            "metadata",
+            "_metadata.json of the train part; empty: the one beside its first file, unless columns are named"),
+        option_field<&ParquetSpec::by_name>("by_name", "find the columns of _metadata.json by name instead of index"),
         ColumnSpec::fields());
   }
 };

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
@@ -31,10 +30,11 @@ struct RawOptions {
   SlotOffsets slot_offsets = SlotOffsets::None;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"float_label_dense", &RawOptions::float_label_dense,
-              "labels and dense values are f32 in the files; else i32, and dense values are read as ln(x + 1)"},
-        Field{"slot_offsets", &RawOptions::slot_offsets, "add: keys in the files begin at 0 in every slot"});
+    return option_list(
+        option_field<&RawOptions::float_label_dense>(
+            "float_label_dense",
+            "labels and dense values are f32 in the files; else i32, and dense values are read as ln(x + 1)"),
+        option_field<&RawOptions::slot_offsets>("slot_offsets", "add: keys in the files begin at 0 in every slot"));
   }
 };
 
@@ -53,18 +53,19 @@ struct RawFilesSpec {
   SlotOffsets slot_offsets = SlotOffsets::None;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"train", &RawFilesSpec::train, "files of the train part, in order", required()},
-        Field{"valid", &RawFilesSpec::valid, "files of the validation part, in order"},
-        Field{"test", &RawFilesSpec::test, "files of the test part, in order"},
-        Field{"label_dim", &RawFilesSpec::label_dim, "labels of a row", at_least(1), at_most(kMaxDim)},
-        Field{"dense_dim", &RawFilesSpec::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim)},
-        Field{"nnz_per_slot", &RawFilesSpec::nnz_per_slot, "for each slot, the keys that every row has in it",
-              at_least(1), at_most(kMaxHotness)},
-        Field{"slot_size_array", &RawFilesSpec::slot_size_array, "keys of each slot; empty: any key may occur",
-              at_least(1)},
-        Field{"slot_offsets", &RawFilesSpec::slot_offsets,
-              "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"});
+    return option_list(
+        option_field<&RawFilesSpec::train>("train", "files of the train part, in order", required()),
+        option_field<&RawFilesSpec::valid>("valid", "files of the validation part, in order"),
+        option_field<&RawFilesSpec::test>("test", "files of the test part, in order"),
+        option_field<&RawFilesSpec::label_dim>("label_dim", "labels of a row", at_least(1), at_most(kMaxDim)),
+        option_field<&RawFilesSpec::dense_dim>("dense_dim", "dense values of a row", at_least(0), at_most(kMaxDim)),
+        option_field<&RawFilesSpec::nnz_per_slot>("nnz_per_slot", "for each slot, the keys that every row has in it",
+                                                  at_least(1), at_most(kMaxHotness)),
+        option_field<&RawFilesSpec::slot_size_array>("slot_size_array", "keys of each slot; empty: any key may occur",
+                                                     at_least(1)),
+        option_field<&RawFilesSpec::slot_offsets>(
+            "slot_offsets",
+            "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"));
   }
 };
 
@@ -75,14 +76,15 @@ struct RawSpec : RawFilesSpec {
   int64_t eval_num_samples = 0;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
+    return option_list(
         RawFilesSpec::fields(),
-        std::tuple(
-            Field{"float_label_dense", &RawSpec::float_label_dense,
-                  "labels and dense values are f32; else i32, and dense values are read as ln(x + 1)"},
-            Field{"num_samples", &RawSpec::num_samples, "train rows, from the start of the files; 0: all", at_least(0)},
-            Field{"eval_num_samples", &RawSpec::eval_num_samples, "test rows, from the start of the files; 0: all",
-                  at_least(0)}));
+
+        option_field<&RawSpec::float_label_dense>(
+            "float_label_dense", "labels and dense values are f32; else i32, and dense values are read as ln(x + 1)"),
+        option_field<&RawSpec::num_samples>("num_samples", "train rows, from the start of the files; 0: all",
+                                            at_least(0)),
+        option_field<&RawSpec::eval_num_samples>("eval_num_samples", "test rows, from the start of the files; 0: all",
+                                                 at_least(0)));
   }
 };
 

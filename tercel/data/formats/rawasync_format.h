@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <tuple>
 
 #include "tercel/data/dataset.h"
 #include "tercel/data/dataset_format.h"
@@ -23,11 +22,11 @@ struct RawAsyncOptions {
   SlotOffsets slot_offsets = SlotOffsets::None;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"is_dense_float", &RawAsyncOptions::is_dense_float,
-              "dense values are f32 in the files; else i32, and are read as ln(x + 1)"},
-        Field{"key_type", &RawAsyncOptions::key_type, "width of the keys in the files"},
-        Field{"slot_offsets", &RawAsyncOptions::slot_offsets, "add: keys in the files begin at 0 in every slot"});
+    return option_list(option_field<&RawAsyncOptions::is_dense_float>(
+                           "is_dense_float", "dense values are f32 in the files; else i32, and are read as ln(x + 1)"),
+                       option_field<&RawAsyncOptions::key_type>("key_type", "width of the keys in the files"),
+                       option_field<&RawAsyncOptions::slot_offsets>("slot_offsets",
+                                                                    "add: keys in the files begin at 0 in every slot"));
   }
 };
 
@@ -40,10 +39,10 @@ struct RawAsyncSpec : RawFilesSpec {
   KeyType key_type = KeyType::U32;
 
   static constexpr auto fields() {
-    return std::tuple_cat(RawFilesSpec::fields(),
-                          std::tuple(Field{"is_dense_float", &RawAsyncSpec::is_dense_float,
-                                           "dense values are f32; else i32, and are read as ln(x + 1)"},
-                                     Field{"key_type", &RawAsyncSpec::key_type, "width of the keys in the files"}));
+    return option_list(RawFilesSpec::fields(),
+                       option_field<&RawAsyncSpec::is_dense_float>(
+                           "is_dense_float", "dense values are f32; else i32, and are read as ln(x + 1)"),
+                       option_field<&RawAsyncSpec::key_type>("key_type", "width of the keys in the files"));
   }
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
@@ -11,7 +10,7 @@ namespace tercel::recsys {
 
 /** For layers without options. */
 struct NoOptions {
-  static constexpr auto fields() { return std::tuple<>(); }
+  static constexpr auto fields() { return option_list(); }
 };
 
 /** max(x, 0). */
@@ -35,12 +34,12 @@ struct EluOptions {
     double alpha = 1;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"alpha", &Parameters::alpha, "the output falls to -alpha", at_least(0)});
+      return option_list(option_field<&Parameters::alpha>("alpha", "the output falls to -alpha", at_least(0)));
     }
   };
   Parameters elu_param;
 
-  static constexpr auto fields() { return std::tuple(Field{"elu_param", &EluOptions::elu_param, "shape"}); }
+  static constexpr auto fields() { return option_list(option_field<&EluOptions::elu_param>("elu_param", "shape")); }
 };
 
 /** x where it is positive, else alpha (exp(x) - 1) (Clevert et al., "ELU", 2015). */
@@ -66,7 +65,7 @@ struct DropoutOptions {
   double rate = 0.5;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"rate", &DropoutOptions::rate, "probability of 0", at_least(0), below(1)});
+    return option_list(option_field<&DropoutOptions::rate>("rate", "probability of 0", at_least(0), below(1)));
   }
 };
 

@@ -1,8 +1,6 @@
 // Layers that add, multiply and sum.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/recsys/layers/layer.h"
@@ -37,7 +35,8 @@ struct ReductionOptions {
   int64_t axis = 1;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"axis", &ReductionOptions::axis, "dimension to reduce, 0 being the batch", at_least(1)});
+    return option_list(
+        option_field<&ReductionOptions::axis>("axis", "dimension to reduce, 0 being the batch", at_least(1)));
   }
 };
 
@@ -72,9 +71,9 @@ struct WeightMultiplyOptions {
   Initializer weight_init = Initializer::Default;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"weight_dims", &WeightMultiplyOptions::weight_dims, "[slots, d]", at_least(0),
-                            at_most(1 << 24), required()},
-                      Field{"weight_init", &WeightMultiplyOptions::weight_init, "initial weights"});
+    return option_list(option_field<&WeightMultiplyOptions::weight_dims>("weight_dims", "[slots, d]", at_least(0),
+                                                                         at_most(1 << 24), required()),
+                       option_field<&WeightMultiplyOptions::weight_init>("weight_init", "initial weights"));
   }
 };
 

@@ -1,8 +1,6 @@
 // Layers of attention: masks of sequences, softmax, attention with several heads.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
@@ -18,10 +16,10 @@ struct SequenceMaskOptions {
   int64_t max_sequence_len_to = 1;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"max_sequence_len_from", &SequenceMaskOptions::max_sequence_len_from,
-                            "longest sequence of queries, F", at_least(1), at_most(1 << 20)},
-                      Field{"max_sequence_len_to", &SequenceMaskOptions::max_sequence_len_to,
-                            "longest sequence of keys, T", at_least(1), at_most(1 << 20)});
+    return option_list(option_field<&SequenceMaskOptions::max_sequence_len_from>(
+                           "max_sequence_len_from", "longest sequence of queries, F", at_least(1), at_most(1 << 20)),
+                       option_field<&SequenceMaskOptions::max_sequence_len_to>(
+                           "max_sequence_len_to", "longest sequence of keys, T", at_least(1), at_most(1 << 20)));
   }
 };
 
@@ -56,7 +54,7 @@ struct SoftmaxOptions {
   double factor = 1;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"factor", &SoftmaxOptions::factor, "factor of the scores"});
+    return option_list(option_field<&SoftmaxOptions::factor>("factor", "factor of the scores"));
   }
 };
 
@@ -79,10 +77,11 @@ struct MultiHeadAttentionOptions {
   bool transpose_b = false;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"num_attention_heads", &MultiHeadAttentionOptions::num_attention_heads,
-                            "parts of queries, keys and values that attend apart", at_least(1), at_most(1 << 16)},
-                      Field{"transpose_b", &MultiHeadAttentionOptions::transpose_b,
-                            "of two inputs: whether they are queries and keys, else scores and values"});
+    return option_list(option_field<&MultiHeadAttentionOptions::num_attention_heads>(
+                           "num_attention_heads", "parts of queries, keys and values that attend apart", at_least(1),
+                           at_most(1 << 16)),
+                       option_field<&MultiHeadAttentionOptions::transpose_b>(
+                           "transpose_b", "of two inputs: whether they are queries and keys, else scores and values"));
   }
 };
 

@@ -1,8 +1,6 @@
 // Batch normalization.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/recsys/layers/norm_parts.h"
 #include "tercel/util/options.h"
@@ -17,17 +15,18 @@ struct BatchNormLayerOptions {
     NormInit beta_init = NormInit::Default;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"factor", &Parameters::factor, "weight of the last batch in the running statistics",
-                              above(0), at_most(1)},
-                        Field{"eps", &Parameters::eps, "added to the variance", above(0)},
-                        Field{"gamma_init", &Parameters::gamma_init, "initial scale"},
-                        Field{"beta_init", &Parameters::beta_init, "initial shift"});
+      return option_list(option_field<&Parameters::factor>(
+                             "factor", "weight of the last batch in the running statistics", above(0), at_most(1)),
+                         option_field<&Parameters::eps>("eps", "added to the variance", above(0)),
+                         option_field<&Parameters::gamma_init>("gamma_init", "initial scale"),
+                         option_field<&Parameters::beta_init>("beta_init", "initial shift"));
     }
   };
   Parameters bn_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"bn_param", &BatchNormLayerOptions::bn_param, "running statistics and their guard"});
+    return option_list(
+        option_field<&BatchNormLayerOptions::bn_param>("bn_param", "running statistics and their guard"));
   }
 };
 

@@ -1,7 +1,6 @@
 // The compressed interaction network of xDeepFM.
 #pragma once
 
-#include <tuple>
 #include <vector>
 
 #include "tercel/recsys/layers/initializer.h"
@@ -15,9 +14,10 @@ struct CompressedInteractionOptions {
   Initializer weight_init = Initializer::Default;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"num_outputs", &CompressedInteractionOptions::num_outputs,
-                            "number of vectors that each layer makes", at_least(1), at_most(1 << 24), required()},
-                      Field{"weight_init", &CompressedInteractionOptions::weight_init, "initial weights"});
+    return option_list(
+        option_field<&CompressedInteractionOptions::num_outputs>(
+            "num_outputs", "number of vectors that each layer makes", at_least(1), at_most(1 << 24), required()),
+        option_field<&CompressedInteractionOptions::weight_init>("weight_init", "initial weights"));
   }
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/recsys/layers/norm_parts.h"
@@ -17,16 +16,16 @@ struct PReluDiceOptions {
     double factor = 0.1;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"alpha", &Parameters::alpha, "slope where the gate is closed"},
-                        Field{"eps", &Parameters::eps, "added to the variance", above(0)},
-                        Field{"factor", &Parameters::factor, "weight of the last batch in the running statistics",
-                              above(0), at_most(1)});
+      return option_list(option_field<&Parameters::alpha>("alpha", "slope where the gate is closed"),
+                         option_field<&Parameters::eps>("eps", "added to the variance", above(0)),
+                         option_field<&Parameters::factor>(
+                             "factor", "weight of the last batch in the running statistics", above(0), at_most(1)));
     }
   };
   Parameters prelu_dice_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"prelu_dice_param", &PReluDiceOptions::prelu_dice_param, "slope and statistics"});
+    return option_list(option_field<&PReluDiceOptions::prelu_dice_param>("prelu_dice_param", "slope and statistics"));
   }
 };
 

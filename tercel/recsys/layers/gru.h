@@ -1,8 +1,6 @@
 // Gated recurrent units.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
@@ -21,20 +19,22 @@ struct GruOptions {
     Initializer bias_init = Initializer::Default;
 
     static constexpr auto fields() {
-      return std::tuple(
-          Field{"num_output", &Parameters::num_output, "size of the state", at_least(1), at_most(1 << 20), required()},
-          Field{"batchsize", &Parameters::batchsize, "accepted, not needed: any number of rows", at_least(0)},
-          Field{"SeqLength", &Parameters::SeqLength, "number of steps; 0: as the input has it", at_least(0)},
-          Field{"vector_size", &Parameters::vector_size, "width of a step; 0: as the input has it", at_least(0)},
-          Field{"sequence", &Parameters::sequence, "whether the output has the states of all steps, else the last"},
-          Field{"weight_init", &Parameters::weight_init, "initial weights"},
-          Field{"bias_init", &Parameters::bias_init, "initial bias"});
+      return option_list(
+          option_field<&Parameters::num_output>("num_output", "size of the state", at_least(1), at_most(1 << 20),
+                                                required()),
+          option_field<&Parameters::batchsize>("batchsize", "accepted, not needed: any number of rows", at_least(0)),
+          option_field<&Parameters::SeqLength>("SeqLength", "number of steps; 0: as the input has it", at_least(0)),
+          option_field<&Parameters::vector_size>("vector_size", "width of a step; 0: as the input has it", at_least(0)),
+          option_field<&Parameters::sequence>("sequence",
+                                              "whether the output has the states of all steps, else the last"),
+          option_field<&Parameters::weight_init>("weight_init", "initial weights"),
+          option_field<&Parameters::bias_init>("bias_init", "initial bias"));
     }
   };
   Parameters gru_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"gru_param", &GruOptions::gru_param, "sizes and initial values", required()});
+    return option_list(option_field<&GruOptions::gru_param>("gru_param", "sizes and initial values", required()));
   }
 };
 

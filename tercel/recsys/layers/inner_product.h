@@ -1,8 +1,6 @@
 // A fully connected layer.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
@@ -16,16 +14,16 @@ struct InnerProductOptions {
     Initializer bias_init = Initializer::Default;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"num_output", &Parameters::num_output, "width of the output", at_least(1),
-                              at_most(1 << 24), required()},
-                        Field{"weight_init", &Parameters::weight_init, "initial weights"},
-                        Field{"bias_init", &Parameters::bias_init, "initial bias"});
+      return option_list(option_field<&Parameters::num_output>("num_output", "width of the output", at_least(1),
+                                                               at_most(1 << 24), required()),
+                         option_field<&Parameters::weight_init>("weight_init", "initial weights"),
+                         option_field<&Parameters::bias_init>("bias_init", "initial bias"));
     }
   };
   Parameters fc_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"fc_param", &InnerProductOptions::fc_param, "size and initial values", required()});
+    return option_list(option_field<&InnerProductOptions::fc_param>("fc_param", "size and initial values", required()));
   }
 };
 

@@ -1,8 +1,6 @@
 // Layers of pairwise interactions.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/layer.h"
 
@@ -23,8 +21,8 @@ struct FmOrder2Options {
   int64_t out_dim = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"out_dim", &FmOrder2Options::out_dim, "width d of a field's vector", at_least(1),
-                            at_most(1 << 24), required()});
+    return option_list(option_field<&FmOrder2Options::out_dim>("out_dim", "width d of a field's vector", at_least(1),
+                                                               at_most(1 << 24), required()));
   }
 };
 

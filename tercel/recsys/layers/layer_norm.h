@@ -1,8 +1,6 @@
 // Layer normalization.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/recsys/layers/norm_parts.h"
 #include "tercel/util/options.h"
@@ -16,15 +14,16 @@ struct LayerNormOptions {
     NormInit beta_init = NormInit::Default;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"eps", &Parameters::eps, "added to the variance", above(0)},
-                        Field{"gamma_init", &Parameters::gamma_init, "initial scale"},
-                        Field{"beta_init", &Parameters::beta_init, "initial shift"});
+      return option_list(option_field<&Parameters::eps>("eps", "added to the variance", above(0)),
+                         option_field<&Parameters::gamma_init>("gamma_init", "initial scale"),
+                         option_field<&Parameters::beta_init>("beta_init", "initial shift"));
     }
   };
   Parameters ln_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"ln_param", &LayerNormOptions::ln_param, "guard of the variance and initial values"});
+    return option_list(
+        option_field<&LayerNormOptions::ln_param>("ln_param", "guard of the variance and initial values"));
   }
 };
 

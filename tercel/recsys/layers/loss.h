@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/ops/nn/loss.h"
@@ -30,10 +29,11 @@ struct LossOptions {
   double regularizer_lambda = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"weight", &LossOptions::weight, "factor of the loss and its gradient", at_least(0)},
-                      Field{"regularizer", &LossOptions::regularizer, "of all dense weights"},
-                      Field{"regularizer_lambda", &LossOptions::regularizer_lambda,
-                            "its strength, divided by solver.batchsize; also as `lambda`", at_least(0)});
+    return option_list(
+        option_field<&LossOptions::weight>("weight", "factor of the loss and its gradient", at_least(0)),
+        option_field<&LossOptions::regularizer>("regularizer", "of all dense weights"),
+        option_field<&LossOptions::regularizer_lambda>(
+            "regularizer_lambda", "its strength, divided by solver.batchsize; also as `lambda`", at_least(0)));
   }
 };
 
@@ -109,9 +109,9 @@ struct MultiCrossEntropyLossOptions : LossOptions {
   std::vector<double> target_weight;
 
   static constexpr auto fields() {
-    return std::tuple_cat(std::tuple(Field{"target_weight", &MultiCrossEntropyLossOptions::target_weight,
-                                           "factor of each column's losses; none: 1 of each", at_least(0)}),
-                          LossOptions::fields());
+    return option_list(option_field<&MultiCrossEntropyLossOptions::target_weight>(
+                           "target_weight", "factor of each column's losses; none: 1 of each", at_least(0)),
+                       LossOptions::fields());
   }
 };
 

@@ -1,8 +1,6 @@
 // A stack of fully connected layers.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/ops/nn/linear.h"
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/recsys/layers/layer.h"
@@ -22,21 +20,22 @@ struct MlpOptions {
     Initializer bias_init = Initializer::Default;
 
     static constexpr auto fields() {
-      return std::tuple(
-          Field{"num_output", &Parameters::num_output, "width of a single layer", at_least(0), at_most(1 << 24)},
-          Field{"num_outputs", &Parameters::num_outputs, "widths of the layers", at_least(1), at_most(1 << 24)},
-          Field{"use_bias", &Parameters::use_bias, "whether layers have a bias"},
-          Field{"biases", &Parameters::biases, "whether each layer has a bias, one entry a layer"},
-          Field{"activation", &Parameters::activation, "what follows each layer: Relu or Non"},
-          Field{"activations", &Parameters::activations, "what follows each layer, one entry a layer"},
-          Field{"weight_init", &Parameters::weight_init, "initial weights"},
-          Field{"bias_init", &Parameters::bias_init, "initial biases"});
+      return option_list(
+          option_field<&Parameters::num_output>("num_output", "width of a single layer", at_least(0), at_most(1 << 24)),
+          option_field<&Parameters::num_outputs>("num_outputs", "widths of the layers", at_least(1), at_most(1 << 24)),
+          option_field<&Parameters::use_bias>("use_bias", "whether layers have a bias"),
+          option_field<&Parameters::biases>("biases", "whether each layer has a bias, one entry a layer"),
+          option_field<&Parameters::activation>("activation", "what follows each layer: Relu or Non"),
+          option_field<&Parameters::activations>("activations", "what follows each layer, one entry a layer"),
+          option_field<&Parameters::weight_init>("weight_init", "initial weights"),
+          option_field<&Parameters::bias_init>("bias_init", "initial biases"));
     }
   };
   Parameters mlp_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"mlp_param", &MlpOptions::mlp_param, "sizes, activations, initial values", required()});
+    return option_list(
+        option_field<&MlpOptions::mlp_param>("mlp_param", "sizes, activations, initial values", required()));
   }
 };
 

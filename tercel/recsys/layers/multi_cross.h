@@ -1,8 +1,6 @@
 // The cross network of DCN.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
@@ -17,18 +15,20 @@ struct MultiCrossOptions {
     Initializer bias_init = Initializer::Default;
 
     static constexpr auto fields() {
-      return std::tuple(Field{"num_layers", &Parameters::num_layers, "number of cross layers", at_least(1),
-                              at_most(1000), required()},
-                        Field{"projection_dim", &Parameters::projection_dim,
-                              "rank of the matrices; 0: vectors, as in the first DCN", at_least(0), at_most(1 << 24)},
-                        Field{"weight_init", &Parameters::weight_init, "initial weights"},
-                        Field{"bias_init", &Parameters::bias_init, "initial biases"});
+      return option_list(
+          option_field<&Parameters::num_layers>("num_layers", "number of cross layers", at_least(1), at_most(1000),
+                                                required()),
+          option_field<&Parameters::projection_dim>(
+              "projection_dim", "rank of the matrices; 0: vectors, as in the first DCN", at_least(0), at_most(1 << 24)),
+          option_field<&Parameters::weight_init>("weight_init", "initial weights"),
+          option_field<&Parameters::bias_init>("bias_init", "initial biases"));
     }
   };
   Parameters mc_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"mc_param", &MultiCrossOptions::mc_param, "number and rank of the layers", required()});
+    return option_list(
+        option_field<&MultiCrossOptions::mc_param>("mc_param", "number and rank of the layers", required()));
   }
 };
 

@@ -1,8 +1,6 @@
 // Layers that make several rows of a sample: Note [Rows of samples] in layer.h.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
@@ -15,15 +13,16 @@ struct ScaleOptions {
     int64_t factor = 1;
 
     static constexpr auto fields() {
-      return std::tuple(
-          Field{"axis", &Parameters::axis, "1: repeat rows, 0: repeat each element of a row", at_least(0), at_most(1)},
-          Field{"factor", &Parameters::factor, "number of copies", at_least(1), at_most(1 << 24)});
+      return option_list(
+          option_field<&Parameters::axis>("axis", "1: repeat rows, 0: repeat each element of a row", at_least(0),
+                                          at_most(1)),
+          option_field<&Parameters::factor>("factor", "number of copies", at_least(1), at_most(1 << 24)));
     }
   };
   Parameters scale_param;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"scale_param", &ScaleOptions::scale_param, "what is repeated, and how often"});
+    return option_list(option_field<&ScaleOptions::scale_param>("scale_param", "what is repeated, and how often"));
   }
 };
 

@@ -1,7 +1,6 @@
 // Layers that pick positions of a dimension.
 #pragma once
 
-#include <tuple>
 #include <vector>
 
 #include "tercel/recsys/layers/layer.h"
@@ -34,9 +33,9 @@ struct SelectOptions {
   std::vector<int64_t> index;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"dim", &SelectOptions::dim, "dimension to pick from, 0 being the batch", at_least(1), required()},
-        Field{"index", &SelectOptions::index, "positions to keep, in this order", at_least(0), required()});
+    return option_list(
+        option_field<&SelectOptions::dim>("dim", "dimension to pick from, 0 being the batch", at_least(1), required()),
+        option_field<&SelectOptions::index>("index", "positions to keep, in this order", at_least(0), required()));
   }
 };
 
@@ -51,8 +50,8 @@ struct GatherOptions {
   std::vector<int64_t> indices;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"indices", &GatherOptions::indices, "columns to keep, in this order", at_least(0), required()});
+    return option_list(
+        option_field<&GatherOptions::indices>("indices", "columns to keep, in this order", at_least(0), required()));
   }
 };
 

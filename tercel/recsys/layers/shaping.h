@@ -1,8 +1,6 @@
 // Layers that concatenate, slice and reshape.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"
 
@@ -12,8 +10,8 @@ struct ConcatOptions {
   int64_t axis = 1;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"axis", &ConcatOptions::axis, "dimension along which inputs are joined, 0 being the batch", at_least(1)});
+    return option_list(option_field<&ConcatOptions::axis>(
+        "axis", "dimension along which inputs are joined, 0 being the batch", at_least(1)));
   }
 };
 
@@ -35,12 +33,13 @@ struct ReshapeOptions {
   std::vector<int64_t> selected;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"leading_dim", &ReshapeOptions::leading_dim, "size of the last dimension of the output", at_least(0)},
-        Field{"time_step", &ReshapeOptions::time_step, "size of the dimension before it, 0 for none", at_least(0)},
-        Field{"shape", &ReshapeOptions::shape, "sizes of the output; -1 for the rows"},
-        Field{"selected", &ReshapeOptions::selected, "slots of a [batch, slots, n] input to keep, in this order",
-              at_least(0)});
+    return option_list(option_field<&ReshapeOptions::leading_dim>(
+                           "leading_dim", "size of the last dimension of the output", at_least(0)),
+                       option_field<&ReshapeOptions::time_step>(
+                           "time_step", "size of the dimension before it, 0 for none", at_least(0)),
+                       option_field<&ReshapeOptions::shape>("shape", "sizes of the output; -1 for the rows"),
+                       option_field<&ReshapeOptions::selected>(
+                           "selected", "slots of a [batch, slots, n] input to keep, in this order", at_least(0)));
   }
 };
 
@@ -64,8 +63,8 @@ struct SliceOptions {
   std::vector<std::vector<int64_t>> ranges;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"ranges", &SliceOptions::ranges, "[first, last + 1] of each output's columns", at_least(0), required()});
+    return option_list(option_field<&SliceOptions::ranges>("ranges", "[first, last + 1] of each output's columns",
+                                                           at_least(0), required()));
   }
 };
 

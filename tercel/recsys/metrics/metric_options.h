@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,8 +18,8 @@ struct MetricTarget {
   double value = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"metric", &MetricTarget::metric, "its name", required()},
-                      Field{"value", &MetricTarget::value, "that is to be passed", required()});
+    return option_list(option_field<&MetricTarget::metric>("metric", "its name", required()),
+                       option_field<&MetricTarget::value>("value", "that is to be passed", required()));
   }
   friend bool operator==(const MetricTarget&, const MetricTarget&) = default;
 };
@@ -34,12 +33,14 @@ struct MetricOptions {
   int64_t slices = 20;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"metrics", &MetricOptions::metrics, "what an evaluation measures, by name"},
-        Field{"targets", &MetricOptions::targets, "values at which the run ends, once all of them are passed"},
-        Field{"group_by", &MetricOptions::group_by, "slot whose keys are the groups of gauc, hit_rate@K and ndcg@K"},
-        Field{"slice_by", &MetricOptions::slice_by, "slot whose most frequent keys are evaluated apart; empty: none"},
-        Field{"slices", &MetricOptions::slices, "how many of them", at_least(1), at_most(10000)});
+    return option_list(
+        option_field<&MetricOptions::metrics>("metrics", "what an evaluation measures, by name"),
+        option_field<&MetricOptions::targets>("targets", "values at which the run ends, once all of them are passed"),
+        option_field<&MetricOptions::group_by>("group_by",
+                                               "slot whose keys are the groups of gauc, hit_rate@K and ndcg@K"),
+        option_field<&MetricOptions::slice_by>("slice_by",
+                                               "slot whose most frequent keys are evaluated apart; empty: none"),
+        option_field<&MetricOptions::slices>("slices", "how many of them", at_least(1), at_most(10000)));
   }
 };
 

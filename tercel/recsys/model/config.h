@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/data/batch_reader.h"
@@ -48,42 +47,45 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
   bool tensorboard = false;
 
   static constexpr auto fields() {
-    return std::tuple_cat(
-        std::tuple(
-            Field{"seed", &SolverOptions::seed, "of initial values, dropout and the order of rows"},
-            Field{"batchsize", &SolverOptions::batchsize, "rows of a step", at_least(1), at_most(1 << 24)},
-            Field{"batchsize_eval", &SolverOptions::batchsize_eval, "rows of a step of evaluation", at_least(1),
-                  at_most(1 << 24)},
-            Field{"epochs", &SolverOptions::epochs,
-                  "passes over the train rows; 0: as many as max_iter needs; without either, at most 10 with "
-                  "validation rows, else 1",
-                  at_least(0)},
-            Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
-                  at_least(0)},
-            Field{"eval_interval", &SolverOptions::eval_interval,
-                  "steps between validations; 0: one at the end of each epoch", at_least(0)},
-            Field{"early_stop", &SolverOptions::early_stop,
-                  "the run ends after so many validations without a better one; 0: never; -1: never if epochs or "
-                  "max_iter is given, else 2",
-                  at_least(-1)},
-            Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
-                  "steps between checkpoints; 0: at each evaluation", at_least(0)},
-            Field{"checkpoint_minutes", &SolverOptions::checkpoint_minutes,
-                  "maximum minutes between checkpoints; 0: no maximum", at_least(0)},
-            Field{"keep_checkpoints", &SolverOptions::keep_checkpoints,
-                  "last checkpoints to keep, in addition to the best", at_least(1)},
-            Field{"display_seconds", &SolverOptions::display_seconds,
-                  "seconds between lines of metrics.jsonl about training", above(0)}),
-        std::tuple(
-            Field{"clip_grad_norm", &SolverOptions::clip_grad_norm,
-                  "largest norm of the gradients of a step, of dense weights and rows together; 0: any", at_least(0)},
-            Field{"clip_grad_value", &SolverOptions::clip_grad_value,
-                  "largest magnitude of an element of a gradient; 0: any", at_least(0)},
-            Field{"on_nan", &SolverOptions::on_nan, "at a batch whose loss is not finite: stop, or skip the batch"},
-            Field{"max_nan_batches", &SolverOptions::max_nan_batches, "batches that may be skipped for that",
-                  at_least(0)},
-            Field{"tensorboard", &SolverOptions::tensorboard, "write a file of events for TensorBoard"}),
-        MetricOptions::fields(), optim::LearningRateOptions::fields());
+    return option_list(
+
+        option_field<&SolverOptions::seed>("seed", "of initial values, dropout and the order of rows"),
+        option_field<&SolverOptions::batchsize>("batchsize", "rows of a step", at_least(1), at_most(1 << 24)),
+        option_field<&SolverOptions::batchsize_eval>("batchsize_eval", "rows of a step of evaluation", at_least(1),
+                                                     at_most(1 << 24)),
+        option_field<&SolverOptions::epochs>(
+            "epochs",
+            "passes over the train rows; 0: as many as max_iter needs; without either, at most 10 with "
+            "validation rows, else 1",
+            at_least(0)),
+        option_field<&SolverOptions::max_iter>("max_iter", "steps after which to stop; 0: at the end of the epochs",
+                                               at_least(0)),
+        option_field<&SolverOptions::eval_interval>(
+            "eval_interval", "steps between validations; 0: one at the end of each epoch", at_least(0)),
+        option_field<&SolverOptions::early_stop>(
+            "early_stop",
+            "the run ends after so many validations without a better one; 0: never; -1: never if epochs or "
+            "max_iter is given, else 2",
+            at_least(-1)),
+        option_field<&SolverOptions::checkpoint_interval>(
+            "checkpoint_interval", "steps between checkpoints; 0: at each evaluation", at_least(0)),
+        option_field<&SolverOptions::checkpoint_minutes>(
+            "checkpoint_minutes", "maximum minutes between checkpoints; 0: no maximum", at_least(0)),
+        option_field<&SolverOptions::keep_checkpoints>(
+            "keep_checkpoints", "last checkpoints to keep, in addition to the best", at_least(1)),
+        option_field<&SolverOptions::display_seconds>(
+            "display_seconds", "seconds between lines of metrics.jsonl about training", above(0)),
+
+        option_field<&SolverOptions::clip_grad_norm>(
+            "clip_grad_norm", "largest norm of the gradients of a step, of dense weights and rows together; 0: any",
+            at_least(0)),
+        option_field<&SolverOptions::clip_grad_value>(
+            "clip_grad_value", "largest magnitude of an element of a gradient; 0: any", at_least(0)),
+        option_field<&SolverOptions::on_nan>("on_nan", "at a batch whose loss is not finite: stop, or skip the batch"),
+        option_field<&SolverOptions::max_nan_batches>("max_nan_batches", "batches that may be skipped for that",
+                                                      at_least(0)),
+        option_field<&SolverOptions::tensorboard>("tensorboard", "write a file of events for TensorBoard"),
+        inherited_options<SolverOptions, MetricOptions>(), optim::LearningRateOptions::fields());
   }
 
   /** Passes over the train rows; 0: as many as max_iter needs, which alone ends the run. */
@@ -114,24 +116,29 @@ struct DataOptions {
   std::string weight;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{
-            "validation", &DataOptions::validation,
+    return option_list(
+        option_field<&DataOptions::validation>(
+            "validation",
             "rows that choose the best checkpoint and the end of a run: the validation part of the dataset, rows held "
-            "out from the train part, or none; auto: the part if there is one, else rows held out"},
-        Field{"hold_out", &DataOptions::hold_out, "one of so many train rows is held out for held_out", at_least(2)},
-        Field{"shuffle", &DataOptions::shuffle, "read the train rows of each epoch in a random order"},
-        Field{"shuffle_unit", &DataOptions::shuffle_unit, "rows, or batches, whose rows keep their order"},
-        Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1),
-              at_most(data::kMaxShuffleWindow)},
-        Field{"drop_last", &DataOptions::drop_last, "leave out the last step of an epoch if its batch is short"},
-        Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1), at_most(data::kMaxWorkers)},
-        Field{"prefetch", &DataOptions::prefetch, "batches prepared ahead", at_least(1), at_most(data::kMaxPrefetch)},
-        Field{"on_bad_record", &DataOptions::on_bad_record, "fail, or leave out the row"},
-        Field{"max_bad_records", &DataOptions::max_bad_records,
-              "rows that may be left out, of training over all epochs, and of each evaluation", at_least(0)},
-        Field{"weight", &DataOptions::weight,
-              "further column of the dataset with the weight of each row, in losses and metrics; empty: all weigh 1"});
+            "out from the train part, or none; auto: the part if there is one, else rows held out"),
+        option_field<&DataOptions::hold_out>("hold_out", "one of so many train rows is held out for held_out",
+                                             at_least(2)),
+        option_field<&DataOptions::shuffle>("shuffle", "read the train rows of each epoch in a random order"),
+        option_field<&DataOptions::shuffle_unit>("shuffle_unit", "rows, or batches, whose rows keep their order"),
+        option_field<&DataOptions::shuffle_window>("shuffle_window", "rows that are mixed, held in memory", at_least(1),
+                                                   at_most(data::kMaxShuffleWindow)),
+        option_field<&DataOptions::drop_last>("drop_last", "leave out the last step of an epoch if its batch is short"),
+        option_field<&DataOptions::num_workers>("num_workers", "threads that decode", at_least(1),
+                                                at_most(data::kMaxWorkers)),
+        option_field<&DataOptions::prefetch>("prefetch", "batches prepared ahead", at_least(1),
+                                             at_most(data::kMaxPrefetch)),
+        option_field<&DataOptions::on_bad_record>("on_bad_record", "fail, or leave out the row"),
+        option_field<&DataOptions::max_bad_records>(
+            "max_bad_records", "rows that may be left out, of training over all epochs, and of each evaluation",
+            at_least(0)),
+        option_field<&DataOptions::weight>(
+            "weight",
+            "further column of the dataset with the weight of each row, in losses and metrics; empty: all weigh 1"));
   }
 };
 

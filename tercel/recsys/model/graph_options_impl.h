@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "tercel/recsys/embedding/hashed_table.h"
@@ -23,10 +22,11 @@ struct LabelOptions {
   std::vector<int64_t> label_dim;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"top", &LabelOptions::top, "name of the tensor, or a list of names", required()},
-        Field{"label_dim", &LabelOptions::label_dim,
-              "columns, or a list with those of each; a single tensor without it, or with 0, has all", at_least(0)});
+    return option_list(
+        option_field<&LabelOptions::top>("top", "name of the tensor, or a list of names", required()),
+        option_field<&LabelOptions::label_dim>(
+            "label_dim", "columns, or a list with those of each; a single tensor without it, or with 0, has all",
+            at_least(0)));
   }
 };
 
@@ -35,8 +35,8 @@ struct DenseOptions {
   int64_t dense_dim = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"top", &DenseOptions::top, "name of the tensor", required()},
-                      Field{"dense_dim", &DenseOptions::dense_dim, "0: as the dataset has it", at_least(0)});
+    return option_list(option_field<&DenseOptions::top>("top", "name of the tensor", required()),
+                       option_field<&DenseOptions::dense_dim>("dense_dim", "0: as the dataset has it", at_least(0)));
   }
 };
 
@@ -47,12 +47,13 @@ struct SparseOptions {
   int64_t slot_num = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"top", &SparseOptions::top, "name of the input", required()},
-        Field{"nnz_per_slot", &SparseOptions::nnz_per_slot, "most keys that a row may have in each slot", at_least(1)},
-        Field{"is_fixed_length", &SparseOptions::is_fixed_length,
-              "accepted, not needed: row offsets come from the data"},
-        Field{"slot_num", &SparseOptions::slot_num, "number of slots; 0: all that are left", at_least(0)});
+    return option_list(
+        option_field<&SparseOptions::top>("top", "name of the input", required()),
+        option_field<&SparseOptions::nnz_per_slot>("nnz_per_slot", "most keys that a row may have in each slot",
+                                                   at_least(1)),
+        option_field<&SparseOptions::is_fixed_length>("is_fixed_length",
+                                                      "accepted, not needed: row offsets come from the data"),
+        option_field<&SparseOptions::slot_num>("slot_num", "number of slots; 0: all that are left", at_least(0)));
   }
 };
 
@@ -83,10 +84,10 @@ struct LookupOptions {
   LookupCombiner combiner = LookupCombiner::Sum;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"table", &LookupOptions::table, "name of the table, which several lookups may share", required()},
-        Field{"combiner", &LookupOptions::combiner,
-              "sum or average of a slot's keys, or concat: their vectors side by side"});
+    return option_list(
+        option_field<&LookupOptions::table>("table", "name of the table, which several lookups may share", required()),
+        option_field<&LookupOptions::combiner>(
+            "combiner", "sum or average of a slot's keys, or concat: their vectors side by side"));
   }
 };
 
@@ -112,36 +113,41 @@ struct EmbeddingParameters {
   double default_value = 0;
 
   static constexpr auto fields() {
-    return std::tuple(
-        Field{"workspace_size_per_gpu_in_mb", &EmbeddingParameters::workspace_size_per_gpu_in_mb,
-              "where neither the dataset nor the next option says how many keys there are, the rows that fit, with the "
-              "optimizer's states: of a static table, or most of a hashed one",
-              at_least(0), at_most(1 << 30)},
-        Field{"max_vocabulary_size_global", &EmbeddingParameters::max_vocabulary_size_global,
-              "rows of a static table, 0: the dataset's keys; most rows of a hashed one, 0 or -1: no limit; -1 also "
-              "makes "
-              "the table hashed",
-              at_least(-1)},
-        Field{"embedding_vec_size", &EmbeddingParameters::embedding_vec_size, "width of a row", at_least(1),
-              at_most(1 << 16)},
-        Field{"combiner", &EmbeddingParameters::combiner, "sum or mean of a slot's keys"},
-        Field{"slot_size_array", &EmbeddingParameters::slot_size_array, "number of keys of each slot", at_least(1)},
-        Field{
-            "init", &EmbeddingParameters::init,
-            "initial rows by init_stddev and init_range, or uniform in +- sqrt(1 / keys of the slot or of the table)"},
-        Field{"init_stddev", &EmbeddingParameters::init_stddev, "initial rows normal with this deviation; 0: uniform",
-              at_least(0), at_most(1e30)},
-        Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0),
-              at_most(1e30)},
-        Field{"table_type", &EmbeddingParameters::table,
-              "static: a row for each key of a range; hashed: a row for each key that occurs in training, any int64; "
-              "auto: hashed where neither the dataset nor options say how many keys there are"},
-        Field{"eviction", &EmbeddingParameters::eviction,
-              "hashed: the keys that lose their rows when the table is full: none (an error), by frequency or age"},
-        Field{"admission", &EmbeddingParameters::admission,
-              "hashed: at which occurrence in training a key gets its row", at_least(1)},
-        Field{"default_value", &EmbeddingParameters::default_value, "hashed: of the vectors of keys without a row",
-              at_least(-1e30), at_most(1e30)});
+    return option_list(
+        option_field<&EmbeddingParameters::workspace_size_per_gpu_in_mb>(
+            "workspace_size_per_gpu_in_mb",
+            "where neither the dataset nor the next option says how many keys there are, the rows that fit, with the "
+            "optimizer's states: of a static table, or most of a hashed one",
+            at_least(0), at_most(1 << 30)),
+        option_field<&EmbeddingParameters::max_vocabulary_size_global>(
+            "max_vocabulary_size_global",
+            "rows of a static table, 0: the dataset's keys; most rows of a hashed one, 0 or -1: no limit; -1 also "
+            "makes "
+            "the table hashed",
+            at_least(-1)),
+        option_field<&EmbeddingParameters::embedding_vec_size>("embedding_vec_size", "width of a row", at_least(1),
+                                                               at_most(1 << 16)),
+        option_field<&EmbeddingParameters::combiner>("combiner", "sum or mean of a slot's keys"),
+        option_field<&EmbeddingParameters::slot_size_array>("slot_size_array", "number of keys of each slot",
+                                                            at_least(1)),
+        option_field<&EmbeddingParameters::init>(
+            "init",
+            "initial rows by init_stddev and init_range, or uniform in +- sqrt(1 / keys of the slot or of the table)"),
+        option_field<&EmbeddingParameters::init_stddev>(
+            "init_stddev", "initial rows normal with this deviation; 0: uniform", at_least(0), at_most(1e30)),
+        option_field<&EmbeddingParameters::init_range>("init_range", "initial rows uniform in +- this", at_least(0),
+                                                       at_most(1e30)),
+        option_field<&EmbeddingParameters::table>(
+            "table_type",
+            "static: a row for each key of a range; hashed: a row for each key that occurs in training, any int64; "
+            "auto: hashed where neither the dataset nor options say how many keys there are"),
+        option_field<&EmbeddingParameters::eviction>(
+            "eviction",
+            "hashed: the keys that lose their rows when the table is full: none (an error), by frequency or age"),
+        option_field<&EmbeddingParameters::admission>(
+            "admission", "hashed: at which occurrence in training a key gets its row", at_least(1)),
+        option_field<&EmbeddingParameters::default_value>(
+            "default_value", "hashed: of the vectors of keys without a row", at_least(-1e30), at_most(1e30)));
   }
 };
 
