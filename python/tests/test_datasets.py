@@ -251,6 +251,18 @@ def test_ctrl_c_ends_generate(tmp_path):
     sender.join()
 
 
+def test_a_column_may_be_dense_and_categorical(tmp_path):
+    text = tmp_path / "a.csv"
+    text.write_text("y,x,c\n" + "".join(f"{i % 2},{i % 3},{'ab'[i % 2]}\n" for i in range(12)))
+    data = td.convert_csv(text, tmp_path / "data", label="y", dense=["x"], categorical=["c", "x"], min_count=1,
+                          test_every=0, dense_transform="raw").dataset
+    assert [(slot.name, slot.size) for slot in data.schema.slots] == [("c", 3), ("x", 4)]
+    batch = next(iter(data.batches(batch_size=12)))
+    assert batch.dense.flatten().tolist() == [float(i % 3) for i in range(12)]
+    keys = batch["keys"].keys.reshape(12, 2)[:, 1].tolist()
+    assert keys == [keys[i % 3] for i in range(12)] and len(set(keys)) == 3
+
+
 def test_convert_csv(tmp_path):
     lines = [f"{'yes' if i % 3 == 0 else 'no'},{i},{'abc'[i % 3]}" for i in range(60)]
     plain, zipped = tmp_path / "a.csv", tmp_path / "b.csv.gz"
