@@ -62,9 +62,7 @@ if(TERCEL_SANITIZE)
     string(APPEND tercel_sanitizers ",float-cast-overflow")
   endif()
   set(tercel_sanitizer_flags -fsanitize=${tercel_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
-  # A test compiles in half the time without optimisation.
-  target_compile_options(tercel_code INTERFACE
-    "$<${tercel_cxx}:${tercel_sanitizer_flags};$<IF:$<BOOL:$<TARGET_PROPERTY:TERCEL_IS_TEST>>,-O0,-O1>>")
+  target_compile_options(tercel_code INTERFACE "$<${tercel_cxx}:${tercel_sanitizer_flags};-O1>")
   target_link_options(tercel_base INTERFACE ${tercel_sanitizer_flags})
   target_compile_options(tercel_kernels INTERFACE ${tercel_sanitizer_flags})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
