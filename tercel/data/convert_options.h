@@ -75,15 +75,12 @@ struct ConvertOptions : SplitOptions {
   // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
   static constexpr auto fields() {
     return option_list(
-        option_field<&ConvertOptions::min_count>(
-            "min_count",
-            "a category that occurs fewer times than this in train rows is taken as missing (key 0 of its "
-            "field); N, or by "
-            "column: 2,ip=10"),
+        option_field<&ConvertOptions::min_count>("min_count",
+                                                 "a category that occurs fewer times than this in train rows is taken "
+                                                 "as missing (key 0 of its field); N, or by column: 2,ip=10"),
         option_field<&ConvertOptions::hash_buckets>(
             "hash_buckets",
-            "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: "
-            "ip=100000"),
+            "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: ip=100000"),
         SplitOptions::fields(),
         option_field<&ConvertOptions::rows_per_file>("rows_per_file", "rows of each data file", at_least(1)));
   }
@@ -169,6 +166,7 @@ struct CsvOptions : TableOptions {
   std::string label;
   std::vector<std::string> dense;
   std::vector<std::string> categorical;
+  bool dense_as_categories = false;
   std::vector<std::string> positive;
   std::vector<std::string> negative;
   std::vector<std::string> missing;
@@ -189,11 +187,14 @@ struct CsvOptions : TableOptions {
 
   static constexpr auto fields() {
     return option_list(
-
         option_field<&CsvOptions::label>(
             "label", "column of the label: its name, or its number, from 1, without a header", required()),
         option_field<&CsvOptions::dense>("dense", "columns of numbers"),
         option_field<&CsvOptions::categorical>("categorical", "columns of categories"),
+        option_field<&CsvOptions::dense_as_categories>("dense_as_categories",
+                                                       "the columns of 'dense' are columns of categories too, after "
+                                                       "those of 'categorical': models learn more from numbers that "
+                                                       "take few values, or a few special ones"),
         option_field<&CsvOptions::positive>("positive", kPositiveHelp),
         option_field<&CsvOptions::negative>("negative", kNegativeHelp),
         option_field<&CsvOptions::missing>("missing", "texts that mean a missing value, in addition to the empty one"),

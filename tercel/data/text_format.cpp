@@ -52,6 +52,8 @@ void check_labels(const std::vector<std::string>& positive, const std::vector<st
 void check_columns(const CsvOptions& options) {
   TERCEL_CHECK(!options.dense.empty() || !options.categorical.empty() || !options.time_parts.empty(), ConfigError,
                "[csv] expected columns in 'dense' or 'categorical', found none in either");
+  TERCEL_CHECK(!options.dense_as_categories || !options.dense.empty(), ConfigError,
+               "[csv] option 'dense_as_categories': expected columns in 'dense' too, found none");
   check_once(options.dense, "dense");
   check_once(options.categorical, "categorical");
   check_once(options.lists, "lists");
@@ -323,6 +325,14 @@ TextFormat csv_format(const CsvOptions& options) {
     if (field.is_list) field.separator = options.list_separator;
     field.weighted = contains(options.weighted, name);
     format.fields.push_back(std::move(field));
+  }
+  if (options.dense_as_categories) {
+    for (const std::string& name : options.dense) {
+      if (contains(options.categorical, name)) continue;
+      TextField field;
+      field.column = field.name = name;
+      format.fields.push_back(std::move(field));
+    }
   }
   for (TextField& field : part_fields(options.time_parts)) {
     const bool twice = std::any_of(format.fields.begin(), format.fields.end(),

@@ -96,6 +96,31 @@ TEST(ConvertColumns, IntegersHaveTheLogarithmThatIntegerFilesHave) {
     ASSERT_EQ(floats[i], std::log(static_cast<float>(7 * i) + 1.0F)) << "the value that readers of integers compute";
 }
 
+TEST(ConvertColumns, DenseColumnsAsCategories) {
+  CsvOptions options = table_options();
+  options.dense = {"n", "c"};
+  options.categorical = {"d", "c"};
+  options.dense_as_categories = true;
+  options.dense_transform = DenseTransform::Raw;
+  TableConversion conversion;
+  const Dataset dataset = conversion.run("y,n,c,d\n1,7,2,a\n0,,2,b\n1,7,3,b\n", options).dataset;
+  std::vector<std::string> names;
+  for (const Slot& slot : dataset.schema.slots) names.push_back(slot.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"d", "c", "n"})) << "each column once, after those that are listed";
+  EXPECT_EQ(dataset.schema.slot_size_array(), (Keys{3, 3, 2}));
+  const auto rows = conversion.rows(dataset, PartName::Train);
+  EXPECT_EQ(rows.dense, (Values{7, 2, 0, 2, 7, 3}));
+  EXPECT_EQ(rows.keys[2], rows.keys[8]);
+  EXPECT_EQ(rows.keys[5] + 1, rows.keys[2]) << "a missing number is a missing category";
+
+  // Lists and other options by column know which columns are categories.
+  options.list_separator = "|";
+  const Dataset lists = conversion.run("y,n,c,d\n1,7,2,a|b\n0,,2,b\n", options).dataset;
+  EXPECT_EQ(lists.schema.slots[0].hotness, 2);
+  options.dense.clear();
+  EXPECT_THROW(conversion.run("y,n,c,d\n1,7,2,a\n", options), ConfigError);
+}
+
 TEST(ConvertColumns, CombinationsAreFieldsBeforeTheOthers) {
   CsvOptions options = table_options();
   options.categorical = {"c", "d", "e"};

@@ -122,7 +122,6 @@ struct ParquetSpec : ColumnSpec {
 
   static constexpr auto fields() {
     return option_list(
-
         option_field<&ParquetSpec::train>(
             "train", "files of the train part, in order; also patterns, folders, and HugeCTR file lists (.txt)",
             required()),
