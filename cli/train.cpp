@@ -71,8 +71,7 @@ struct TrainFlags {
         option_field<&TrainFlags::profile>(
             "profile",
             "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
-            "first "
-            "million ranges"),
+            "first million ranges"),
         option_field<&TrainFlags::print_config>("print_config",
                                                 "print the configuration, with --set applied, and stop"));
   }

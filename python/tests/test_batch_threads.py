@@ -132,9 +132,9 @@ def alarm():
     before = signal.getsignal(signal.SIGALRM)
     gc.disable()
     yield lambda handler: signal.signal(signal.SIGALRM, handler)
-    gc.enable()
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+    gc.enable()
 
 
 def test_a_signal_at_the_end_of_a_wait_loses_no_batch(slow, alarm):

@@ -1,8 +1,6 @@
 // The pairs of field-aware factorization machines.
 #pragma once
 
-#include <tuple>
-
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/layer.h"
 

@@ -122,8 +122,7 @@ struct EmbeddingParameters {
         option_field<&EmbeddingParameters::max_vocabulary_size_global>(
             "max_vocabulary_size_global",
             "rows of a static table, 0: the dataset's keys; most rows of a hashed one, 0 or -1: no limit; -1 also "
-            "makes "
-            "the table hashed",
+            "makes the table hashed",
             at_least(-1)),
         option_field<&EmbeddingParameters::embedding_vec_size>("embedding_vec_size", "width of a row", at_least(1),
                                                                at_most(1 << 16)),
