@@ -27,6 +27,7 @@ struct TuneFlags {
   std::string model;
   std::string out;
   recsys::Resume resume = recsys::Resume::Never;
+  std::string weight;
   int64_t threads = 0;
 
   static constexpr auto fields() {
@@ -34,6 +35,8 @@ struct TuneFlags {
         option_field<&TuneFlags::model>("model", "as for train; default dlrm"),
         option_field<&TuneFlags::out>("out", "folder of the search", required()),
         option_field<&TuneFlags::resume>("resume", "auto: continue the search in --out, if there is one"),
+        option_field<&TuneFlags::weight>("weight",
+                                         "further column of DATA with the weight of each row, in losses and metrics"),
         option_field<&TuneFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
                                           at_most(1024)));
   }
@@ -102,6 +105,7 @@ int run_tune(CommandLine& line) {
 
   recsys::ModelConfig config = named_config(flags.model.empty() ? "dlrm" : flags.model);
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
+  if (!flags.weight.empty()) recsys::set_config(config, "data.weight=" + flags.weight, "--weight");
   std::vector<recsys::SearchRange> ranges;
   for (const std::string& search : searches) ranges.push_back(recsys::parse_search(search));
   if (searches.empty()) ranges = recsys::default_search();

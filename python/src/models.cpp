@@ -1,6 +1,7 @@
 // Configurations, models, and their predictions and metrics.
 #include "python/src/models.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <cmath>
@@ -147,7 +148,8 @@ void check_rows(ModelObject& self, const data::Dataset& dataset) {
   if (!difference.empty()) warn(dataset.folder + ": " + difference);
 }
 
-nb::dict evaluate(ModelObject& self, const data::Dataset& dataset, const std::string& part, nb::handle progress) {
+nb::dict evaluate(ModelObject& self, const data::Dataset& dataset, const std::string& part, nb::handle progress,
+                  const std::optional<std::string>& weight) {
   const data::PartName name = to_part(part);
   const SingleUser::Use use(self.user());
   check_rows(self, dataset);
@@ -158,8 +160,9 @@ nb::dict evaluate(ModelObject& self, const data::Dataset& dataset, const std::st
     watch(rows, total);
     return true;
   };
-  return from_metrics(
-      released([&] { return recsys::evaluate(self.model(), dataset, name, self.config(), observer, shift); }));
+  recsys::ModelConfig config = self.config();
+  if (weight) config.data.weight = *weight;
+  return from_metrics(released([&] { return recsys::evaluate(self.model(), dataset, name, config, observer, shift); }));
 }
 
 nb::object predict_dataset(ModelObject& self, const data::Dataset& dataset, const std::string& part,
@@ -371,7 +374,8 @@ void register_models(nb::module_& m) {
              return nb::make_tuple(own(wrap(keys)), own(wrap(vectors)));
            })
       .def("check_rows", check_rows)
-      .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none())
+      .def("evaluate_dataset", evaluate, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none(),
+           nb::arg("weight"))
       .def("predict_dataset", predict_dataset, nb::arg("dataset"), nb::arg("part"), nb::arg("progress").none(),
            nb::arg("id"))
       .def("compute_batch",

@@ -119,6 +119,30 @@ def test_metrics_of_a_dataset(tmp_path):
     assert found == of.evaluate(rows)
 
 
+def test_evaluations_choose_their_weights(tmp_path):
+    rows = parquet(tmp_path, table())
+    of, weighted = session(rows), session(rows, weight="w")
+    for trained, default, other in ((of, "", "w"), (weighted, "w", "")):
+        trained.step()
+        found = trained.evaluate(rows)
+        assert trained.evaluate(rows, weight=default) == found
+        assert not math.isclose(trained.evaluate(rows, weight=other)["auc"], found["auc"], rel_tol=1e-3)
+    with pytest.raises(tc.ConfigError, match="'v'"):
+        of.evaluate(rows, weight="v")
+    with pytest.raises(TypeError, match="weight"):
+        of.evaluate(rows, weight=1)
+    with pytest.raises(TypeError, match="weight: the session's own rows weigh as data.weight says"):
+        of.evaluate(weight="w")
+    with pytest.raises(TypeError, match="weight: only the rows of a Dataset have columns to choose from, not list"):
+        of.evaluate(list(of.batches(rows)), weight="w")
+
+
+def test_rows_that_all_weigh_nothing(tmp_path):
+    rows = parquet(tmp_path, table(weights=np.zeros(ROWS)))
+    with pytest.warns(UserWarning, match=f"evaluate: all {ROWS} rows have weight 0"):
+        session(rows).evaluate(rows, weight="w")
+
+
 def test_a_run_goes_on_with_its_weights(tmp_path):
     rows = parquet(tmp_path, table(), table(4))
     data = {"validation": "none", "weight": "w"}

@@ -6,6 +6,8 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/recsys/metrics/values_impl.h"
+#include "tercel/util/format.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
 
@@ -49,10 +51,18 @@ void Evaluator::add(const data::Batch& batch, const std::vector<Tensor>& logits)
   if (weights.defined()) {
     weights = to(weights, kFloat32).contiguous();
     context.weights = values_of(weights);
+    rows_without_weight_ += std::count(context.weights.begin(), context.weights.end(), 0.0f);
   }
+  rows_ += batch.rows;
   if (groups_) context.groups = groups_->read(batch);
   if (slices_) context.slices = slices_->read(batch);
   metrics_.add(shifted(logits, heads_, logit_shift_), batch.labels, context);
+}
+
+MetricValues Evaluator::values() const {
+  if (rows_ > 0 && rows_without_weight_ == rows_)
+    warn(str_cat({"evaluate: all ", format_count(rows_), rows_ == 1 ? " row has" : " rows have", " weight 0"}));
+  return metrics_.values();
 }
 
 }  // namespace tercel::recsys

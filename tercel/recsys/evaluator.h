@@ -1,6 +1,7 @@
 // An evaluation batch by batch, of rows from anywhere.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,15 +37,17 @@ class TERCEL_API Evaluator {
    * added.
    */
   void add(const data::Batch& batch, const std::vector<Tensor>& logits);
-  /** The metrics of all rows so far. */
-  MetricValues values() const { return metrics_.values(); }
+  /** The metrics of all rows so far; a warn() if all of them weigh 0, where most metrics have no value. */
+  MetricValues values() const;
   /** The same, with the details of each head. */
-  EvaluationResult result() { return {metrics_.values(), metrics_.details()}; }
+  EvaluationResult result() { return {values(), metrics_.details()}; }
 
  private:
   std::vector<Head> heads_;
   HeadMetrics metrics_;
   double logit_shift_;
+  int64_t rows_ = 0;
+  int64_t rows_without_weight_ = 0;
   std::optional<RowKeys> groups_, slices_;
 };
 

@@ -170,13 +170,18 @@ class Model:
             return rows  # type: ignore[no-any-return]
         return self.batches(rows, batch_size=self.config["solver"]["batchsize_eval"])
 
-    def _evaluate(self, rows: Any, part: str, progress: Progress) -> Dict[str, float]:
+    def _evaluate(self, rows: Any, part: str, progress: Progress, weight: Optional[str]) -> Dict[str, float]:
         name_of(part, "part")
         progress_of(progress, "progress")
+        if weight is not None:
+            name_of(weight, "weight")
         metrics: Dict[str, float]
         if isinstance(rows, Dataset):
-            metrics = self._of.evaluate_dataset(rows._of, part, progress)
+            metrics = self._of.evaluate_dataset(rows._of, part, progress, weight)
             return metrics
+        if weight is not None:
+            raise TypeError("weight: only the rows of a Dataset have columns to choose from, not "
+                            f"{type(rows).__name__}; batches have their weights")
         found = _C._Metrics(self._of)
         done = 0
         for batch in self._evaluation_batches(rows):
@@ -271,15 +276,19 @@ class LoadedModel(Model):
         path: str = self._of.checkpoint()
         return path
 
-    def evaluate(self, rows: Any, part: str = "test", *, progress: Progress = None) -> Dict[str, float]:
+    def evaluate(self, rows: Any, part: str = "test", *, progress: Progress = None,
+                 weight: Optional[str] = None) -> Dict[str, float]:
         """
         Metrics by name on a part of a Dataset, on an ArrayDataset, or on an iterable of batches: those of
         solver.metrics, by default "auc", "log_loss", "accuracy", "calibration". With several heads "auc" is their mean
         by weight, and each has "auc/loss1" and so on.
         progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the evaluation. DataError as
         predict(); but with data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many.
+
+        `weight` is the further column of a Dataset with the weights of its rows, "" to weigh them alike; by default it is
+        data.weight, as in the training.
         """
-        return self._evaluate(rows, part, progress)
+        return self._evaluate(rows, part, progress, weight)
 
     @overload
     def predict_text(self, sources: Any, *, progress: Progress = ..., id: None = ...) -> Tensor: ...

@@ -233,7 +233,8 @@ class Session(Model):
         self._of.set_table_rows(name_of(name, "name"), keys, vectors)
         return int(keys.shape[0])
 
-    def evaluate(self, rows: Any = None, part: str = "test", *, progress: Progress = None) -> Dict[str, float]:
+    def evaluate(self, rows: Any = None, part: str = "test", *, progress: Progress = None,
+                 weight: Optional[str] = None) -> Dict[str, float]:
         """
         Metrics by name: those of solver.metrics, by default "auc", "log_loss", "accuracy", "calibration". With several
         heads "auc" is their mean by weight, and each has "auc/loss1" and so on.
@@ -242,11 +243,14 @@ class Session(Model):
         RuntimeError if there are none. Or on a part of another
         Dataset, on an ArrayDataset, or on an iterable of batches. progress(rows, all_rows) is called now and then; its
         exceptions, and Ctrl-C, end the evaluation. NumericError if a weight is not finite. With
-        data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many.
+        data.on_bad_record="skip" bad records of a Dataset are left out, and a warning says how many. `weight` is the
+        further column of another Dataset with the weights of its rows, "" to weigh them alike; by default it is data.weight.
         """
         if rows is not None:
             self._of.check_finite()
-            return self._evaluate(rows, part, progress)
+            return self._evaluate(rows, part, progress, weight)
+        if weight is not None:
+            raise TypeError("weight: the session's own rows weigh as data.weight says; expected a Dataset as 'rows'")
         metrics: Dict[str, float] = self._of.evaluate(name_of(part, "part"),
                                                       progress_of(progress, "progress"))
         return metrics
