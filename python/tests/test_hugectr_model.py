@@ -243,6 +243,11 @@ def test_labels_keep_their_order_and_weights_count(tmp_path, capsys):
     batch = model._last[hugectr.Tensor_t.Train]
     assert np.array_equal(model.check_out_tensor("z", hugectr.Tensor_t.Train)[:, 0], batch.labels.numpy()[:, 0])
     losses = [float(model.session.compute(batch, f"{task}_loss")) for task in ("z", "a")]
+    model.fit(max_iter=4, eval_interval=4)
+    lines, aucs = lines_of(capsys), dict(model.aucs_of_labels())
+    assert list(aucs) == ["z", "a"]
+    for label, value in aucs.items():
+        assert any(f"Evaluation, AUC of {label}: {value:.6g}" in line for line in lines)
     again = two_heads(loss_names=["z", "a"], loss_weights=[2.0, 1.0])
     again.session.parameters()
     other = [float(again.session.compute(batch, f"{task}_loss")) for task in ("z", "a")]

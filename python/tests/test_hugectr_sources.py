@@ -72,6 +72,19 @@ def test_keys_of_hashed_tables_are_as_in_the_files(tmp_path):
     assert np.array_equal(keys_of(first_batch(model)), rows["keys"][:100])
 
 
+def test_every_gpu_has_a_workspace(tmp_path):
+    generate(tmp_path, Format.Raw, i64_input_key=False, float_label_dense=True)
+    for gpus in ([[0]], [[0, 1], [0]]):
+        model = model_of(tmp_path, reader=reader_of(tmp_path, Format.Raw, float_label_dense=True),
+                         solver={"i64_input_key": False, "vvgpu": gpus},
+                         embedding={"slot_size_array": [], "workspace_size_per_gpu_in_mb": 1})
+        model.compile()
+        count = sum(map(len, gpus))
+        assert model._tables["emb"].rows == count * 2**20 // (4 * 4)
+        assert model._engine[1]["sparse_embedding_hparam"]["workspace_size_per_gpu_in_mb"] == count
+        assert model.layers[1]["sparse_embedding_hparam"]["workspace_size_per_gpu_in_mb"] == 1
+
+
 @pytest.mark.parametrize("wide, shuffle", [(True, False), (False, True)])
 def test_rawasync(tmp_path, wide, shuffle):
     generate(tmp_path, Format.RawAsync, i64_input_key=wide, float_label_dense=True)

@@ -39,11 +39,16 @@ _OF_PREDICTIONS = {MetricsType.HitRate: hit_rate, MetricsType.NDCG: ndcg, Metric
 
 
 class Evaluation:
-    """Metrics of batches: the metrics of a solver's metrics_spec, in its order."""
+    """
+    Metrics of batches: the metrics of a solver's metrics_spec, in its order. `aucs_of_labels` are those of each label of
+    a model with several losses, of which AUC is the mean, as the last values() found them.
+    """
 
-    def __init__(self, session: tr.Session, metrics: Iterable[MetricsType], weights: Dict[str, float]) -> None:
-        """`weights` are those of the losses by their names."""
-        self._session, self._metrics, self._weights = session, list(metrics), weights
+    def __init__(self, session: tr.Session, metrics: Iterable[MetricsType], weights: Dict[str, float],
+                 labels: Dict[str, str]) -> None:
+        """`weights` are those of the losses by their names, `labels` their labels."""
+        self._session, self._metrics, self._weights, self._labels_of = session, list(metrics), weights, labels
+        self.aucs_of_labels: List[Tuple[str, float]] = []
         self._needs_predictions = any(metric in _OF_PREDICTIONS for metric in self._metrics)
         self._found: Any = None
         self._predictions: List[Any] = []
@@ -68,6 +73,8 @@ class Evaluation:
         for metric in self._metrics:
             if metric is MetricsType.AUC:
                 value = found["auc"]
+                if len(self._weights) > 1:
+                    self.aucs_of_labels = [(label, found[f"auc/{head}"]) for head, label in self._labels_of.items()]
             elif metric is MetricsType.AverageLoss:
                 single = len(self._weights) == 1
                 value = sum(weight * found["log_loss" if single else f"log_loss/{head}"]

@@ -76,6 +76,8 @@ class _Loop:
         self.results = dict(self.model.get_eval_metrics())
         for name, value in self.results.items():
             log.info(f"Evaluation, {name}: {value:.6g}")
+        for label, value in self.model.aucs_of_labels():
+            log.info(f"Evaluation, AUC of {label}: {value:.6g}")
         log.info(f"Eval Time for {batches} iters: {time.perf_counter() - before:.6g}s")
         stop |= self.call("on_eval_end", iteration, dict(self.results))
         target = self.solver.metrics_spec.get(MetricsType.AUC)

@@ -90,8 +90,10 @@ class Model:
 
     def graph_to_json(self, graph_config_file: Any) -> None:
         """Writes the graph as HugeCTR's JSON."""
-        gpus = sum(len(node) for node in self._solver.vvgpu)
-        write_graph(graph_config_file, self._solver.model_name, self._layers, gpus)
+        write_graph(graph_config_file, self._solver.model_name, self._layers, self._gpus())
+
+    def _gpus(self) -> int:
+        return sum(len(node) for node in self._solver.vvgpu)
 
     def construct_from_json(self, graph_config_file: Any, include_dense_network: bool) -> None:
         """Adds the graph of such a file, or only its inputs and embeddings."""
@@ -115,7 +117,8 @@ class Model:
         if len(names) != len(weights):
             raise _C.ConfigError(f"Model: compile: expected as many loss_weights as loss_names, found {len(weights)} "
                                  f"and {len(names)}")
-        self._engine = engine_layers(self._layers, {**self._label_weights, **dict(zip(names, map(float, weights)))})
+        self._engine = engine_layers(self._layers, {**self._label_weights, **dict(zip(names, map(float, weights)))},
+                                     self._gpus())
         files = Files(self._params, self._solver, self._engine)
         dataset = files.open(self._params.source[0], is_eval=False)
         self._schema = dataset.schema
@@ -133,8 +136,10 @@ class Model:
         sources = [self._params.eval_source] if self._params.eval_source else []
         self._eval_reader = Reader(files, sources, inputs, self._solver.batchsize_eval, shuffle=False,
                                    drop_last=False, is_eval=True, **common)
-        losses = {tops_of(layer)[0]: float(layer.get("weight", 1)) for layer in self._engine if is_loss(layer)}
-        self._evaluation = Evaluation(session, self._solver.metrics_spec, losses)
+        losses = [layer for layer in self._engine if is_loss(layer)]
+        self._evaluation = Evaluation(session, self._solver.metrics_spec,
+                                      {tops_of(layer)[0]: float(layer.get("weight", 1)) for layer in losses},
+                                      {tops_of(layer)[0]: bottoms_of(layer)[-1] for layer in losses})
         self._session = session
         names_without = list(dict.fromkeys(self._without_effect))
         if names_without:
@@ -229,6 +234,14 @@ class Model:
         """(name, value) of each metric over the batches since the last call."""
         self.session
         return self._evaluation.values()
+
+    def aucs_of_labels(self) -> List[Tuple[str, float]]:
+        """
+        (label, AUC) of a model with several losses, of whose labels AUC is the mean, as the last get_eval_metrics() found
+        them; of a model with one loss, nothing.
+        """
+        self.session
+        return list(self._evaluation.aucs_of_labels)
 
     def get_current_loss(self) -> float:
         """The loss of the last batch of training."""

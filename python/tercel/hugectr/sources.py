@@ -104,7 +104,13 @@ class Files:
         """
         options: Dict[str, Any] = {"train": [source], "nnz_per_slot": self._nnz(), "integers": True,
                                    "slot_size_array": self._params.slot_size_array[:len(self._nnz())]}
-        dataset = td.open_files("parquet", **options)
+        try:
+            dataset = td.open_files("parquet", **options)
+        except _C.ConfigError as e:
+            if "option 'nnz_per_slot'" not in str(e):
+                raise
+            raise _C.DataError(f"{source}: the model's Input has {len(self._nnz())} slots, but the files have another "
+                               f"number of categorical columns: {e}") from None
         if self._any_key is None:
             self._any_key = False
             if self._has_only(_HASHED) and options["slot_size_array"] and not self._fits(dataset):

@@ -113,7 +113,9 @@ def check_memory(tables: Sequence[Table]) -> None:
     if needed <= there:
         return
     largest = max(tables, key=lambda table: table.bytes)
+    subject = "the embedding table needs" if len(tables) == 1 else f"the {len(tables)} embedding tables need"
+    parts = "vectors and states of the optimizer" if any(table.states for table in tables) else "vectors"
     raise _C.OutOfMemoryError(
-        f"Model: the {len(tables)} embedding tables need {needed / 1e9:.1f} GB (vectors and states of the optimizer), "
-        f"and {there / 1e9:.1f} GB are free; the largest, {largest.name!r}, has {largest.rows:,} rows of "
+        f"Model: {subject} {needed / 1e9:.1f} GB ({parts}), and {there / 1e9:.1f} GB are free; "
+        f"{'it' if len(tables) == 1 else 'the largest'}, {largest.name!r}, has {largest.rows:,} rows of "
         f"{largest.width}: smaller vectors or vocabularies need less")

@@ -74,10 +74,14 @@ def _dense_layer(layer: Layer) -> Layer:
     return dict(layer)
 
 
-def _embedding(layer: Layer) -> Layer:
-    """The number of rows that HugeCTR derives from the workspace is not an option of its own here."""
+def _embedding(layer: Layer, gpus: int) -> Layer:
+    """
+    With one workspace of the size of all GPUs' together. The number of rows that HugeCTR derives from it is not an
+    option of its own here.
+    """
     hparam = dict(layer.get("sparse_embedding_hparam", {}))
     if hparam.get("workspace_size_per_gpu_in_mb"):
+        hparam["workspace_size_per_gpu_in_mb"] *= gpus
         hparam.pop("max_vocabulary_size_global", None)
     return {**layer, "sparse_embedding_hparam": hparam} if hparam else dict(layer)
 
@@ -104,10 +108,11 @@ def _without_unread(layers: List[Layer]) -> List[Layer]:
         layers = kept
 
 
-def engine_layers(layers: Sequence[Layer], weights: Optional[Mapping[str, float]] = None) -> List[Layer]:
+def engine_layers(layers: Sequence[Layer], weights: Optional[Mapping[str, float]] = None,
+                  gpus: int = 1) -> List[Layer]:
     """
-    The layers as Tercel's graph has them. `weights` are factors of the losses by the names of their labels. ConfigError
-    for a label without a loss.
+    The layers as Tercel's graph has them. `weights` are factors of the losses by the names of their labels; `gpus` is
+    the number of GPUs that have a workspace each. ConfigError for a label without a loss.
     """
     memory: "set[str]" = set()
     out: List[Layer] = []
@@ -115,7 +120,7 @@ def engine_layers(layers: Sequence[Layer], weights: Optional[Mapping[str, float]
         if layer["type"] == "Data":
             out.append({**layer, "allow_unread": True})
         elif is_embedding(layer):
-            out.append(_embedding(layer))
+            out.append(_embedding(layer, gpus))
         else:
             out.append(_dense_layer(_without_memory(layer, memory)))
     found = set()

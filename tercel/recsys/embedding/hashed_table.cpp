@@ -182,7 +182,9 @@ int64_t HashedTable::take_row(const InUse& in_use) {
   }
   TERCEL_CHECK(!is_full, RuntimeError, "embedding table '", name(), "': Runtime vocabulary size (",
                options_.capacity + 1, ") exceeds max_vocabulary_size_per_gpu (", options_.capacity,
-               evicts() ? "): the keys of one batch are more" : "): a larger table or eviction is needed");
+               evicts() ? "): the keys of one batch are more"
+                        : "): more keys have occurred than the table may have rows; a larger "
+                          "workspace_size_per_gpu_in_mb or max_vocabulary_size_global, or eviction, is needed");
   if (evicts()) {
     row_keys_.resize(static_cast<size_t>(rows_) + 1);
     scores_.resize(static_cast<size_t>(rows_) + 1);

@@ -52,7 +52,8 @@ bool StaticTable::allocate(uint64_t seed, const RowStates& states, const TensorO
   try {
     store = RowStore(rows_, dim(), place, states.names, states.per_row);
   } catch (const OutOfMemoryError& e) {
-    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what()});
+    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what(),
+                                   "; with \"table_type\": \"hashed\" it has rows for the keys that occur only"});
   }
   constexpr int64_t kPart = int64_t{1} << 22;  // elements
   const int64_t part = std::max<int64_t>(1, kPart / dim());
