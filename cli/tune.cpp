@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -112,6 +113,12 @@ int run_tune(CommandLine& line) {
   use_threads(flags.threads, common);
   set_warning_handler([common](const std::string& text) { print_warning(common, text); });
   const data::Dataset dataset = data::load_dataset(data_path);
+  // Else every trial would end with this error.
+  const auto is_weight = [&config](const data::Column& column) { return column.name == config.data.weight; };
+  TERCEL_CHECK(config.data.weight.empty() ||
+                   std::any_of(dataset.schema.columns.begin(), dataset.schema.columns.end(), is_weight),
+               ConfigError, "tune: ", printable(dataset.folder), " has no further column '",
+               printable(config.data.weight), "'");
 
   Reporter reporter(common);
   const recsys::TuneResult result = recsys::tune(config, dataset, ranges, options, flags.out, flags.resume, reporter,

@@ -51,6 +51,7 @@ TEST(TuneCommand, FindsAConfigurationThatTrains) {
   expect_error(run({"tune", root / "data", "--out", root / "x", "--search", "solver.rate=1,2"}), 2,
                {"unknown option 'rate'"});
   expect_error(run({"tune", root / "data"}), 2, {"--out"});
+  expect_error(run({"tune", root / "data", "--out", root / "x", "--weight", "w"}), 2, {"has no further column 'w'"});
   EXPECT_FALSE(std::filesystem::exists(root / "x"));
 }
 

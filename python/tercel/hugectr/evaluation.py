@@ -74,7 +74,8 @@ class Evaluation:
             if metric is MetricsType.AUC:
                 value = found["auc"]
                 if len(self._weights) > 1:
-                    self.aucs_of_labels = [(label, found[f"auc/{head}"]) for head, label in self._labels_of.items()]
+                    self.aucs_of_labels = [(label, found[f"auc/{head}"]) for head, label in self._labels_of.items()
+                                           if f"auc/{head}" in found]
             elif metric is MetricsType.AverageLoss:
                 single = len(self._weights) == 1
                 value = sum(weight * found["log_loss" if single else f"log_loss/{head}"]

@@ -53,7 +53,7 @@ bool StaticTable::allocate(uint64_t seed, const RowStates& states, const TensorO
     store = RowStore(rows_, dim(), place, states.names, states.per_row);
   } catch (const OutOfMemoryError& e) {
     throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what(),
-                                   "; with \"table_type\": \"hashed\" it has rows for the keys that occur only"});
+                                   "; a table of \"table_type\": \"hashed\" has rows only for keys that occur"});
   }
   constexpr int64_t kPart = int64_t{1} << 22;  // elements
   const int64_t part = std::max<int64_t>(1, kPart / dim());
