@@ -54,11 +54,13 @@ std::string dropped_text(const data::ConvertResult& result) {
   for (size_t f = 0; f < result.fields.size(); ++f) {
     const data::FieldSummary& field = result.fields[f];
     if (field.dropped_categories == 0) continue;
-    const bool is_list = result.dataset.schema.slots[f].hotness > 1;
+    // Several values of a row: of a list, or of columns that share their keys.
+    const int64_t rows = result.dataset.train.rows();
+    const bool by_value = result.dataset.schema.slots[f].hotness > 1 || field.values > rows;
     text += str_cat({"  ", printable(field.name), ": ", format_count(field.dropped_categories), " of ",
                      format_count(field.categories), " values dropped, in ",
-                     percent(field.dropped_values, is_list ? field.values : result.dataset.train.rows()), " of the ",
-                     is_list ? "lists' values" : "train rows", "\n"});
+                     percent(field.dropped_values, by_value ? field.values : rows), " of the ",
+                     by_value ? "values in train rows" : "train rows", "\n"});
   }
   if (result.cut_values > 0)
     text += str_cat({"  ", format_count(result.cut_values), " values beyond the longest list allowed left out\n"});

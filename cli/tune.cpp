@@ -146,6 +146,10 @@ int run_tune(CommandLine& line) {
     print_line(dump_json_line(json));
   }
   if (result.stopped) check_interrupted();
+  // The list above has their errors, too.
+  TERCEL_CHECK(result.stopped || result.trials.front().has_score, RuntimeError,
+               "tune: expected a trial with a score, found none; trial ", result.trials.front().number,
+               " ended with: ", result.trials.front().error.empty() ? "no validation" : result.trials.front().error);
   return 0;
 }
 

@@ -55,6 +55,7 @@ TextFormat format_of(uint8_t how) {
     options.weight_column = options.no_header ? "4" : "w";
   }
   if ((how & 132) == 4) options.cross = {options.categorical[0] + "+" + options.categorical[1]};
+  if ((how & 72) == 64) options.shared_keys = {options.categorical[0] + "+" + options.categorical[1]};
   if ((how & 136) == 8) {
     options.hex_modulo = {options.categorical[0] + "=5"};
     options.fill_missing = {"3"};
@@ -66,17 +67,17 @@ TextFormat format_of(uint8_t how) {
 RowEncoder encoder_of(const TextFormat& format, uint8_t how) {
   Vocabulary vocabulary;
   const std::vector<std::string_view> categories = {"1", "x", "a long category"};
-  std::vector<int64_t> buckets;
-  for (const tercel::data::TextField& field : format.fields) {
+  std::vector<tercel::data::TextField> fields = format.fields;
+  for (tercel::data::TextField& field : fields) {
     vocabulary.add_field(field.name, categories);
-    buckets.push_back((how & 8) != 0 ? 4 : 0);
+    field.hash_buckets = (how & 8) != 0 ? 4 : 0;
   }
   constexpr DenseTransform kTransforms[] = {DenseTransform::Standard, DenseTransform::Log, DenseTransform::Raw,
                                             DenseTransform::Zscore};
   const size_t dim = format.dense.size();
   return {{kTransforms[how / 4 % 4], std::vector<double>(dim, 1.5), std::vector<double>(dim, 0.3), format.preparation},
           std::move(vocabulary),
-          std::move(buckets)};
+          fields};
 }
 
 void check_rows(const TextRows& rows, const TextFormat& format) {

@@ -78,7 +78,8 @@ OPTION_TYPES = {
                     "Union[_int, str, Mapping[str, _int], Iterable[str]]"),
     **dict.fromkeys(("fill_missing", "clip_min", "clip_max"),
                     "Union[_float, str, Mapping[str, _float], Iterable[str]]"),
-    "time_parts": "Union[str, Mapping[str, Union[str, Iterable[str]]], Iterable[str]]", "cross": "Union[str, Iterable[str]]",
+    "time_parts": "Union[str, Mapping[str, Union[str, Iterable[str]]], Iterable[str]]",
+    **dict.fromkeys(("cross", "shared_keys"), "Union[str, Iterable[str]]"),
     **dict.fromkeys(("test_from", "valid_from"), "Union[_int, _float, str, datetime.date]"),
     **dict.fromkeys(("test", "valid"), "Any"),
 }

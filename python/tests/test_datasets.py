@@ -358,6 +358,21 @@ def test_convert_prepares_columns(tmp_path):
         td.convert_csv(text, tmp_path / "data", **{**options, "cross": ["c+e"]})
 
 
+def test_columns_share_keys(tmp_path):
+    text = tmp_path / "a.csv"
+    text.write_text("y,history,item\n1,a b,c\n0,c,a\n1,,b\n")
+    options = dict(label="y", categorical=["history", "item"], list_separator=" ", lists="history", min_count=1,
+                   test_every=0)
+    for shared in ("history+item", ["history+item"]):
+        made = td.convert_csv(text, tmp_path / "data", shared_keys=shared, replace=True, **options)
+        assert [(slot.size, slot.first_key) for slot in made.dataset.schema.slots] == [(4, 0), (4, 0)]
+        assert [(field.name, field.categories, field.values) for field in made.fields] == [("history", 3, 6), ("item", 0, 0)]
+        batch = next(iter(made.dataset.batches(batch_size=3)))
+        assert batch["keys"].keys.tolist() == [1, 2, 3, 3, 1, 2]
+    with pytest.raises(tc.ConfigError, match="option 'shared_keys': expected columns with '\\+' between them, found 'item'"):
+        td.convert_csv(text, tmp_path / "other", shared_keys="item", **options)
+
+
 def test_convert_movielens(tmp_path):
     rated = {user: [(user + 3 * k) % 40 for k in range(21)] for user in range(5)}
     source = tmp_path / "ratings.dat"

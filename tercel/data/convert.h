@@ -27,6 +27,7 @@ using ConvertProgressFunction = FunctionRef<void(const ConvertProgress&)>;
 /** What became of the values of a categorical field in the train rows. */
 struct FieldSummary {
   std::string name;
+  // Of the first of several fields that share their keys, the following are of all of them, and 0 of the others.
   int64_t categories = 0;          // different ones, without the missing one; 0 in hashed fields
   int64_t dropped_categories = 0;  // those with fewer rows than min_count
   int64_t values = 0;              // that are not missing

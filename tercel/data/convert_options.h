@@ -103,6 +103,7 @@ struct TableOptions : ConvertOptions {
   std::vector<std::string> clip_min;
   std::vector<std::string> clip_max;
   std::vector<std::string> cross;
+  std::vector<std::string> shared_keys;
   std::vector<std::string> hex_modulo;
 
   static constexpr auto fields() {
@@ -116,6 +117,9 @@ struct TableOptions : ConvertOptions {
             "cross",
             "combinations of categorical columns as further ones, before the others: C1+C2,C3+C4; missing "
             "where one of them is"),
+        option_field<&TableOptions::shared_keys>(
+            "shared_keys",
+            "categorical columns in which the same text means the same and gets the same key: history+item,home+work"),
         option_field<&TableOptions::hex_modulo>(
             "hex_modulo",
             "categories are hexadecimal numbers, of which those count as the same that are equal mod N; "

@@ -229,6 +229,20 @@ void Converter::check_rows() const {
 
 size_t Converter::group_of(size_t source) const { return index_of(parts_[source].value_or(PartName::Train)); }
 
+/** The field's own counts, with those of the fields that share its keys. */
+void Converter::join_counts(size_t f) {
+  FieldCounts& counts = survey_->fields()[f];
+  for (size_t other = f + 1; other < format_.fields.size(); ++other) {
+    if (format_.fields[other].keys_of != f) continue;
+    FieldCounts& part = survey_->fields()[other];
+    part.table.for_each(
+        [&](std::string_view category, int64_t count) { TERCEL_ASSERT(counts.table.add(category, count)); });
+    counts.values += part.values;
+    part.table = TokenTable();
+    part.values = 0;
+  }
+}
+
 std::vector<std::string_view> Converter::kept_categories(size_t f, FieldSummary& summary) const {
   struct Kept {
     int64_t count;
@@ -273,16 +287,15 @@ RowEncoder Converter::make_encoder(ConvertResult& result) {
     return load_row_encoder(job_.like->schema, conversion, job_.like->path_of(*conversion.vocabulary));
   }
   Vocabulary vocabulary;
-  std::vector<int64_t> hash_buckets;
   for (size_t f = 0; f < format_.fields.size(); ++f) {
+    join_counts(f);
     FieldSummary summary;
     vocabulary.add_field(format_.fields[f].name, kept_categories(f, summary));
     result.fields.push_back(std::move(summary));
-    hash_buckets.push_back(format_.fields[f].hash_buckets);
     // The counts are no longer needed, and may be large.
     survey_->fields()[f].table = TokenTable();
   }
-  return {dense_encoding(), std::move(vocabulary), std::move(hash_buckets)};
+  return {dense_encoding(), std::move(vocabulary), format_.fields};
 }
 
 Schema Converter::make_schema(const RowEncoder& encoder) const {
@@ -293,11 +306,11 @@ Schema Converter::make_schema(const RowEncoder& encoder) const {
   for (size_t f = 0; f < format_.fields.size(); ++f) {
     const TextField& field = format_.fields[f];
     const int64_t before = job_.like != nullptr ? job_.like->schema.slots[f].hotness : 1;
-    schema.slots.push_back({field.name, encoder.size(static_cast<int64_t>(f)), 0,
+    const auto slot = static_cast<int64_t>(f);
+    schema.slots.push_back({field.name, encoder.size(slot), encoder.first_key(slot),
                             std::max<int64_t>(before, survey_->fields()[f].hotness), field.weighted});
   }
   if (!format_.weight_column.empty()) schema.columns.push_back({format_.weight_column, ColumnType::F32});
-  schema.set_consecutive_keys();
   return schema;
 }
 

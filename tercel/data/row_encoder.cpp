@@ -41,35 +41,42 @@ int64_t hashed_key(std::string_view field, std::string_view text, int64_t bucket
   return static_cast<int64_t>(checksum(place, bytes) % static_cast<uint64_t>(buckets));
 }
 
-RowEncoder::RowEncoder(DenseEncoding dense, Vocabulary vocabulary, std::vector<int64_t> hash_buckets)
+RowEncoder::RowEncoder(DenseEncoding dense, Vocabulary vocabulary, const std::vector<TextField>& fields)
     : dense_(std::move(dense)),
       vocabulary_(std::move(vocabulary)),
-      hash_buckets_(std::move(hash_buckets)),
       dense_dim_(static_cast<int64_t>(dense_.mean.size())) {
   TERCEL_CHECK(dense_.std.size() == dense_.mean.size(), ValueError,
                "RowEncoder: expected as many deviations as means, found ", dense_.std.size(), " and ",
                dense_.mean.size());
+  TERCEL_CHECK(fields.empty() || static_cast<int64_t>(fields.size()) == slot_num(), ValueError,
+               "RowEncoder: expected as many fields as in the vocabulary, found ", fields.size(), " and ", slot_num());
   dense_.preparation.resize(dense_.mean.size());
-  hash_buckets_.resize(static_cast<size_t>(vocabulary_.num_fields()));
-  int64_t first = 0;
-  for (int64_t slot = 0; slot < vocabulary_.num_fields(); ++slot) {
-    first_key_.push_back(first);
-    TERCEL_CHECK(size(slot) <= std::numeric_limits<int64_t>::max() - first, ConfigError, "field '",
-                 printable(vocabulary_.name(slot)), "': ", size(slot), " keys behind ", first,
-                 " do not fit in 64 bits");
-    first += size(slot);
+  hash_buckets_.resize(static_cast<size_t>(slot_num()));
+  int64_t next = 0;
+  for (int64_t slot = 0; slot < slot_num(); ++slot) {
+    const auto s = static_cast<size_t>(slot);
+    if (!fields.empty()) hash_buckets_[s] = fields[s].hash_buckets;
+    if (!fields.empty() && fields[s].keys_of) {
+      TERCEL_ASSERT(*fields[s].keys_of < s);
+      fields_.push_back(fields_[*fields[s].keys_of]);
+      first_key_.push_back(first_key_[*fields[s].keys_of]);
+      continue;
+    }
+    fields_.push_back(slot);
+    first_key_.push_back(next);
+    TERCEL_CHECK(size(slot) <= std::numeric_limits<int64_t>::max() - next, ConfigError, "field '",
+                 printable(vocabulary_.name(slot)), "': ", size(slot), " keys behind ", next, " do not fit in 64 bits");
+    next += size(slot);
   }
 }
 
 int64_t RowEncoder::size(int64_t slot) const {
-  const int64_t buckets = hash_buckets_[static_cast<size_t>(slot)];
-  return buckets > 0 ? buckets : vocabulary_.size(slot);
+  return is_hashed(slot) ? hash_buckets_[static_cast<size_t>(slot)] : vocabulary_.size(field_of(slot));
 }
 
-int64_t RowEncoder::key_of(size_t slot, std::string_view text) const {
-  const auto field = static_cast<int64_t>(slot);
-  const int64_t buckets = hash_buckets_[slot];
-  return first_key_[slot] +
+int64_t RowEncoder::key_of(int64_t slot, std::string_view text) const {
+  const int64_t field = field_of(slot), buckets = hash_buckets_[static_cast<size_t>(slot)];
+  return first_key(slot) +
          (buckets > 0 ? hashed_key(vocabulary_.name(field), text, buckets) : vocabulary_.find(field, text));
 }
 
@@ -108,7 +115,8 @@ void RowEncoder::encode(const TextRows& rows, EncodedRows& out) const {
     // Column by column: the table of a field stays in the cache.
     out.keys.resize(count * slots);
     for (size_t slot = 0; slot < slots; ++slot)
-      for (size_t r = 0; r < count; ++r) out.keys[r * slots + slot] = key_of(slot, rows.fields[slot].values[r]);
+      for (size_t r = 0; r < count; ++r)
+        out.keys[r * slots + slot] = key_of(static_cast<int64_t>(slot), rows.fields[slot].values[r]);
     return;
   }
   out.nnz.resize(count * slots);
@@ -131,7 +139,7 @@ void RowEncoder::encode(const TextRows& rows, EncodedRows& out) const {
     for (size_t row = 0; row < count; ++row)
       for (int32_t k = out.nnz[row * slots + slot]; k > 0; --k, ++value) {
         const auto place = static_cast<size_t>(next[row]++);
-        out.keys[place] = key_of(slot, field.values[value]);
+        out.keys[place] = key_of(static_cast<int64_t>(slot), field.values[value]);
         if (!field.weights.empty()) out.key_weights[place] = field.weights[value];
       }
   }
@@ -145,15 +153,6 @@ RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion, 
                " fields as in the dataset, found ", vocabulary.num_fields());
   TERCEL_CHECK(format.fields.size() == schema.slots.size(), DataError, path, ": expected ", schema.slot_num(),
                " slots as in the dataset, found ", format.fields.size(), " in its conversion");
-  std::vector<int64_t> hash_buckets;
-  for (const TextField& field : format.fields) hash_buckets.push_back(field.hash_buckets);
-  for (int64_t f = 0; f < vocabulary.num_fields(); ++f) {
-    const Slot& slot = schema.slots[static_cast<size_t>(f)];
-    const int64_t buckets = hash_buckets[static_cast<size_t>(f)], size = buckets > 0 ? buckets : vocabulary.size(f);
-    TERCEL_CHECK(vocabulary.name(f) == slot.name && size == slot.size, DataError, path, ": field ", f, ": expected '",
-                 printable(slot.name), "' with ", slot.size, " keys as in the dataset, found '",
-                 printable(vocabulary.name(f)), "' with ", size);
-  }
   TERCEL_CHECK(static_cast<int64_t>(format.dense.size()) == schema.dense_dim, DataError, path, ": expected ",
                schema.dense_dim, " dense values as in the dataset, found ", format.dense.size(), " in its conversion");
   DenseEncoding dense{conversion.dense_transform, conversion.dense_mean, conversion.dense_std, format.preparation};
@@ -164,7 +163,16 @@ RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion, 
   }
   TERCEL_CHECK(dense.mean.size() == dim && dense.std.size() == dim, DataError, path, ": expected ", dim,
                " means and deviations in the conversion, found ", dense.mean.size(), " and ", dense.std.size());
-  return {std::move(dense), std::move(vocabulary), std::move(hash_buckets)};
+  RowEncoder encoder(std::move(dense), std::move(vocabulary), format.fields);
+  for (int64_t f = 0; f < encoder.slot_num(); ++f) {
+    const Slot& slot = schema.slots[static_cast<size_t>(f)];
+    const std::string& name = encoder.vocabulary().name(f);
+    const bool is_same = name == slot.name && encoder.size(f) == slot.size && encoder.first_key(f) == slot.first_key;
+    TERCEL_CHECK(is_same, DataError, path, ": field ", f, ": expected '", printable(slot.name), "' with ", slot.size,
+                 " keys from ", slot.first_key, " on, as in the dataset, found '", printable(name), "' with ",
+                 encoder.size(f), " from ", encoder.first_key(f), " on");
+  }
+  return encoder;
 }
 
 EncodedText::EncodedText(const RowEncoder& encoder, const TextFormat& format, std::vector<TextSource> sources,

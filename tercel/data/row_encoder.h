@@ -44,15 +44,24 @@ struct EncodedRows {
 
 class TERCEL_API RowEncoder {
  public:
-  /** `hash_buckets` are of the fields: 0 where the vocabulary has the keys; none: it has all. */
-  RowEncoder(DenseEncoding dense, Vocabulary vocabulary, std::vector<int64_t> hash_buckets = {});
+  /**
+   * Of the `fields` of a text, how they become keys: as many as the vocabulary has; none: all are in it, and each has
+   * keys of its own.
+   */
+  RowEncoder(DenseEncoding dense, Vocabulary vocabulary, const std::vector<TextField>& fields = {});
 
   int64_t dense_dim() const { return dense_dim_; }
   int64_t slot_num() const { return vocabulary_.num_fields(); }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const DenseEncoding& dense_encoding() const { return dense_; }
+  /** The field of the vocabulary that has the categories of a slot: an earlier one where several share their keys. */
+  int64_t field_of(int64_t slot) const { return fields_[static_cast<size_t>(slot)]; }
+  /** Whether keys of a slot are hashes, not those of a vocabulary. */
+  bool is_hashed(int64_t slot) const { return hash_buckets_[static_cast<size_t>(slot)] > 0; }
   /** Keys of a slot. */
   int64_t size(int64_t slot) const;
+  /** The smallest of them. */
+  int64_t first_key(int64_t slot) const { return first_key_[static_cast<size_t>(slot)]; }
 
   /**
    * Dense values and keys of rows. Numbers are prepared, then transformed. A category that the vocabulary
@@ -62,13 +71,12 @@ class TERCEL_API RowEncoder {
 
  private:
   void encode_dense(const TextRows& rows, EncodedRows& out) const;
-  int64_t key_of(size_t slot, std::string_view text) const;
+  int64_t key_of(int64_t slot, std::string_view text) const;
 
   DenseEncoding dense_;
   Vocabulary vocabulary_;
-  std::vector<int64_t> hash_buckets_;
   int64_t dense_dim_;
-  std::vector<int64_t> first_key_;
+  std::vector<int64_t> fields_, hash_buckets_, first_key_;  // of each slot
 };
 
 /**

@@ -118,34 +118,50 @@ std::vector<TextField> part_fields(const std::vector<std::string>& texts) {
   return fields;
 }
 
-/** ConfigError unless the texts are combinations of plain fields; adds them before the others. */
-void add_crosses(TextFormat& format, const std::vector<std::string>& crosses, std::string_view owner) {
+/**
+ * The columns of "C1+C2", by their places among `names`; ConfigError unless they are known, different and more than
+ * one.
+ */
+std::vector<size_t> joined_columns(const std::string& text, const Names& names, std::string_view owner,
+                                   std::string_view option) {
+  std::vector<size_t> columns;
+  for (size_t start = 0; start <= text.size();) {
+    // Names of columns may have a '+': the longest one counts.
+    size_t length = 0, column = 0;
+    for (size_t f = 0; f < names.size(); ++f) {
+      const std::string_view rest = std::string_view(text).substr(start);
+      const bool fits = rest.starts_with(names[f]) && (rest.size() == names[f].size() || rest[names[f].size()] == '+');
+      if (fits && names[f].size() >= length) length = names[f].size(), column = f;
+    }
+    if (length == 0) fail_column(owner, option, text.substr(start, text.find('+', start) - start), names);
+    TERCEL_CHECK(std::find(columns.begin(), columns.end(), column) == columns.end(), ConfigError, "[", owner,
+                 "] option '", option, "': expected different columns, found '", printable(text), "'");
+    columns.push_back(column);
+    start += length + 1;
+  }
+  TERCEL_CHECK(columns.size() > 1, ConfigError, "[", owner, "] option '", option,
+               "': expected columns with '+' between them, found '", printable(text), "'");
+  return columns;
+}
+
+Names field_names(const TextFormat& format) {
   Names names;
   for (const TextField& field : format.fields) names.push_back(field.name);
+  return names;
+}
+
+/** ConfigError unless the texts are combinations of plain fields; adds them before the others. */
+void add_crosses(TextFormat& format, const std::vector<std::string>& crosses, std::string_view owner) {
+  const Names names = field_names(format);
   std::vector<TextField> combined;
   for (const std::string& text : crosses) {
     TextField cross;
-    for (size_t start = 0; start <= text.size();) {
-      // Names of columns may have a '+': the longest one counts.
-      size_t length = 0, parent = 0;
-      for (size_t f = 0; f < names.size(); ++f) {
-        const std::string_view rest = std::string_view(text).substr(start);
-        const bool fits =
-            rest.starts_with(names[f]) && (rest.size() == names[f].size() || rest[names[f].size()] == '+');
-        if (fits && names[f].size() >= length) length = names[f].size(), parent = f;
-      }
-      if (length == 0) fail_column(owner, "cross", text.substr(start, text.find('+', start) - start), names);
-      TERCEL_CHECK(
-          std::find(cross.parents.begin(), cross.parents.end(), parent + crosses.size()) == cross.parents.end(),
-          ConfigError, "[", owner, "] option 'cross': expected different columns, found '", printable(text), "'");
+    for (const size_t parent : joined_columns(text, names, owner, "cross")) {
       TERCEL_CHECK(!format.fields[parent].is_list && !format.fields[parent].weighted, ConfigError, "[", owner,
                    "] option 'cross': expected columns of one value a row, found '", printable(names[parent]), "'");
       cross.name += (cross.name.empty() ? "" : "_") + std::string(names[parent]);
       cross.parents.push_back(parent + crosses.size());
-      start += length + 1;
     }
-    TERCEL_CHECK(cross.parents.size() > 1, ConfigError, "[", owner,
-                 "] option 'cross': expected columns with '+' between them, found '", printable(text), "'");
     cross.column = cross.name;
     const auto is_same = [&](const TextField& other) { return other.name == cross.name; };
     TERCEL_CHECK(std::none_of(format.fields.begin(), format.fields.end(), is_same) &&
@@ -156,6 +172,32 @@ void add_crosses(TextFormat& format, const std::vector<std::string>& crosses, st
   }
   format.fields.insert(format.fields.begin(), std::make_move_iterator(combined.begin()),
                        std::make_move_iterator(combined.end()));
+}
+
+/** Gives the fields of each text the keys of the first one; ConfigError where their texts become keys in other ways. */
+void share_keys(TextFormat& format, const std::vector<std::string>& groups, std::string_view owner) {
+  const Names names = field_names(format);
+  std::vector<bool> seen(names.size());
+  for (const std::string& text : groups) {
+    std::vector<size_t> columns = joined_columns(text, names, owner, "shared_keys");
+    std::sort(columns.begin(), columns.end());
+    const TextField& first = format.fields[columns.front()];
+    for (const size_t column : columns) {
+      TextField& field = format.fields[column];
+      TERCEL_CHECK(!seen[column], ConfigError, "[", owner, "] option 'shared_keys': expected each column once, found '",
+                   printable(field.name), "' twice");
+      seen[column] = true;
+      const auto check_same = [&](std::string_view option, int64_t expected, int64_t found) {
+        TERCEL_CHECK(found == expected, ConfigError, "[", owner, "] option '", option, "': expected the same for '",
+                     printable(first.name), "' and '", printable(field.name),
+                     "', which option 'shared_keys' joins, found ", expected, " and ", found);
+      };
+      check_same("min_count", first.min_count, field.min_count);
+      check_same("hash_buckets", first.hash_buckets, field.hash_buckets);
+      check_same("hex_modulo", first.hex_modulo, field.hex_modulo);
+      if (&field != &first) field.keys_of = columns.front();
+    }
+  }
 }
 
 void prepare_dense(TextFormat& format, const TableOptions& options, std::string_view owner) {
@@ -176,12 +218,12 @@ void prepare_dense(TextFormat& format, const TableOptions& options, std::string_
 void set_table_options(TextFormat& format, const TableOptions& options, const std::vector<std::string>& max_hotness,
                        std::string_view owner) {
   prepare_dense(format, options, owner);
-  Names names;
-  for (const TextField& field : format.fields) names.push_back(field.name);
+  const Names names = field_names(format);
   const std::vector<int64_t> modulo = numbers_by_column(options.hex_modulo, names, 0, 1, owner, "hex_modulo");
   for (size_t f = 0; f < names.size(); ++f) format.fields[f].hex_modulo = modulo[f];
   add_crosses(format, options.cross, owner);
   set_field_options(format, options, max_hotness, owner);
+  share_keys(format, options.shared_keys, owner);
 }
 
 void check_sparse(const LibsvmOptions& options, std::string_view owner) {

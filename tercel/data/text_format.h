@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,10 @@ struct TextField {
   int64_t max_hotness = 0;  // values of a list beyond it are left out; 0: none
   TimePart part = TimePart::None;
   int64_t min_count = 1;
-  int64_t hash_buckets = 0;     // 0: keys are a vocabulary's
-  int64_t hex_modulo = 0;       // values are hexadecimal numbers mod this; 0: texts
-  std::vector<size_t> parents;  // the fields that this one is a combination of; none: it has a column
+  int64_t hash_buckets = 0;       // 0: keys are a vocabulary's
+  int64_t hex_modulo = 0;         // values are hexadecimal numbers mod this; 0: texts
+  std::vector<size_t> parents;    // the fields that this one is a combination of; none: it has a column
+  std::optional<size_t> keys_of;  // an earlier field whose keys it has; none: it has its own
 };
 
 /** What is done with a number before its transform. */

@@ -128,7 +128,9 @@ class Copier {
       }
       TableCopy copy{tables[t].get(), same->get(), {}};
       const std::vector<size_t> old_slots = slots_of(from_.model, static_cast<size_t>(same - old_tables.begin()));
-      for (const size_t slot : slots_of(model_, t)) pair_slot(slot, old_slots, copy.keys);
+      const std::vector<size_t> slots = slots_of(model_, t);
+      for (size_t s = 0; s < slots.size(); ++s)
+        if (!has_keys_of(slots[s], {slots.data(), s})) pair_slot(slots[s], old_slots, copy.keys);
       if (may_have_any_key(*tables[t], schema_, slots_of(model_, t)) &&
           may_have_any_key(**same, old_schema_, old_slots))
         pair_all(**same, copy.keys);
@@ -167,6 +169,14 @@ class Copier {
         ++pairs.without;
   }
 
+  /** Whether a slot shares its keys with one of the others. */
+  bool has_keys_of(size_t slot, Span<size_t> others) const {
+    const data::Slot& now = schema_.slots[slot];
+    return now.size > 0 && std::any_of(others.begin(), others.end(), [&](size_t other) {
+             return schema_.slots[other].size == now.size && schema_.slots[other].first_key == now.first_key;
+           });
+  }
+
   /** Finds the keys of a slot in the slot of the same name, among those of the old table. */
   void pair_slot(size_t slot, const std::vector<size_t>& old_slots, KeyPairs& out) const {
     const data::Slot& now = schema_.slots[slot];
@@ -179,7 +189,6 @@ class Copier {
       return;
     }
     const data::Slot& before = old_schema_.slots[*same];
-    const auto field = static_cast<int64_t>(slot), old_field = static_cast<int64_t>(*same);
     const auto by_key = [&](int64_t count) {
       for (int64_t k = 0; k < count; ++k) out.add(now.first_key + k, before.first_key + k);
       out.without += now.size - count;
@@ -189,11 +198,13 @@ class Copier {
       out.without += now.size;
       return;
     }
+    const auto number = static_cast<int64_t>(slot), old_number = static_cast<int64_t>(*same);
+    const int64_t field = encoder_->field_of(number), old_field = old_encoder_->field_of(old_number);
     const data::Vocabulary &vocabulary = encoder_->vocabulary(), &old_vocabulary = old_encoder_->vocabulary();
-    const bool hashes = encoder_->size(field) != vocabulary.size(field),
-               old_hashes = old_encoder_->size(old_field) != old_vocabulary.size(old_field);
+    const bool hashes = encoder_->is_hashed(number), old_hashes = old_encoder_->is_hashed(old_number);
     if (hashes || old_hashes) {
-      if (hashes && old_hashes && now.size == before.size)
+      // The name of the field is part of the hash.
+      if (hashes && old_hashes && now.size == before.size && vocabulary.name(field) == old_vocabulary.name(old_field))
         by_key(now.size);
       else
         out.without += now.size;

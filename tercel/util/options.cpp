@@ -339,22 +339,6 @@ std::string plural_text(const OptionType& type) {
   return "";
 }
 
-void collect(OptionTable table, void* options, const std::string& prefix,
-             std::vector<std::pair<std::string, std::string>>& lines) {
-  for (const OptionField& field : table) {
-    const std::string name = prefix + std::string(field.name);
-    if (field.type->kind == OptionKind::Struct) {
-      collect(field.type->nested(), field.locate(options), name + ".", lines);
-      continue;
-    }
-    std::string line(field.help);
-    line += " (" + option_type_text(field);
-    const std::string value = option_text(field, options);
-    if (!field.rules.required) line += ", default " + (value.empty() ? "empty" : value);
-    lines.emplace_back(name, line + ")");
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> option_names(OptionTable table) {
@@ -440,16 +424,6 @@ void set_option(OptionTable table, void* options, std::string_view owner, std::s
 
 void check_options(OptionTable table, const void* options, std::string_view owner) {
   check_fields(table, const_cast<void*>(options), {owner, {}});
-}
-
-std::string options_help(OptionTable table, const void* defaults) {
-  std::vector<std::pair<std::string, std::string>> lines;
-  collect(table, const_cast<void*>(defaults), "", lines);
-  size_t width = 0;
-  for (const auto& [name, line] : lines) width = std::max(width, name.size());
-  std::string out;
-  for (const auto& [name, line] : lines) out += "  " + name + std::string(width - name.size() + 2, ' ') + line + "\n";
-  return out;
 }
 
 void read_options(const Json& json, OptionTable table, void* options, std::string_view owner,

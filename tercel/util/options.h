@@ -202,10 +202,10 @@ constexpr OptionField* append_options(OptionField* end, const std::array<OptionF
   for (const OptionField& field : fields) *end++ = field;
   return end;
 }
+
 TERCEL_API void set_option(OptionTable table, void* options, std::string_view owner, std::string_view name,
                            std::string_view text);
 TERCEL_API void check_options(OptionTable table, const void* options, std::string_view owner);
-TERCEL_API std::string options_help(OptionTable table, const void* defaults);
 
 }  // namespace detail
 
@@ -270,12 +270,6 @@ void set_option(S& options, std::string_view owner, std::string_view assignment)
 template <OptionStruct S>
 void check_options(const S& options, std::string_view owner) {
   detail::check_options(option_table<S>(), &options, owner);
-}
-
-/** One line per field: name, help, type and rules, default. */
-template <OptionStruct S>
-std::string options_help(const S& defaults = S{}) {
-  return detail::options_help(option_table<S>(), &defaults);
 }
 
 namespace detail {

@@ -20,6 +20,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kHugePage = 2 * kMiB;
 // A call for each part: large enough that calls cost nothing, small enough that a step that makes one is not slow.
 constexpr size_t kPart = 16 * kMiB;
+// The start has small pages.
+constexpr size_t kSmallPages = 2 * kHugePage;
 
 // Note [Claimed addresses]
 // Where the process may have so many addresses only (RLIMIT_AS, `ulimit -v`), what is reserved counts as if it were
@@ -136,7 +138,8 @@ void ReservedMemory::extend(size_t bytes) {
   if (!fits_in_memory(bytes - size_)) throw_out_of_memory(bytes - size_);
   if (!commit(data_ + size_, more, claimed)) throw_out_of_memory(more);
   // Small tables would take a huge page for a few rows.
-  if (size_ > 0) madvise(data_ + size_, more, MADV_HUGEPAGE);
+  if (const size_t first = std::max(size_, kSmallPages); first < target)
+    madvise(data_ + first, target - first, MADV_HUGEPAGE);
   size_ = target;
 }
 

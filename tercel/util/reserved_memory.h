@@ -10,7 +10,8 @@ namespace tercel {
 /**
  * A range of addresses that is reserved at once, and memory in it from its start on, as far as it was asked for. What
  * is in it never moves, and growing costs no more than the new pages. New memory is zero. Only what is touched is taken
- * from the machine; from the second 16 MiB on in huge pages where there are any.
+ * from the machine; behind the first 4 MiB in huge pages where there are any. Where the process may have so many
+ * addresses only (RLIMIT_AS), the range is kept free by this process itself and counts as it is used.
  */
 class TERCEL_API ReservedMemory {
  public:

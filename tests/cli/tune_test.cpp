@@ -52,6 +52,14 @@ TEST(TuneCommand, FindsAConfigurationThatTrains) {
                {"unknown option 'rate'"});
   expect_error(run({"tune", root / "data"}), 2, {"--out"});
   expect_error(run({"tune", root / "data", "--out", root / "x", "--weight", "w"}), 2, {"has no further column 'w'"});
+  const Outcome failing =
+      run({"tune", root / "data", "--out", root / "failing", "--model", "wdl", "--search", "solver.lr=1e30,1e31",
+           "--set", "optimizer.type=SGD", "--set", "solver.lr=1e30", "--trials", "3"});
+  EXPECT_EQ(failing.code, 2);
+  EXPECT_NE(
+      failing.err.find("tune: expected a trial with a score, found none; trial 0 ended with: step 2: the loss is"),
+      std::string::npos)
+      << failing.err;
   EXPECT_FALSE(std::filesystem::exists(root / "x"));
 }
 

@@ -121,6 +121,97 @@ TEST(ConvertColumns, DenseColumnsAsCategories) {
   EXPECT_THROW(conversion.run("y,n,c,d\n1,7,2,a\n", options), ConfigError);
 }
 
+TEST(ConvertColumns, ColumnsThatShareKeys) {
+  CsvOptions options = table_options();
+  options.categorical = {"user", "history", "item", "home", "work"};
+  options.list_separator = " ";
+  options.lists = {"history"};
+  options.shared_keys = {"item+history", "home+work"};
+  options.min_count = {"1", "item=2", "history=2"};
+  TableConversion conversion;
+  const std::string text = "y,user,history,item,home,work\n1,u,a b,c,x,y\n0,v,,a,y,\n1,u,b d,b,,x\n0,w,c,e,x,x\n";
+  const ConvertResult result = conversion.run(text, options);
+  const Dataset dataset = load_dataset(result.dataset.folder);
+  const std::vector<Slot>& slots = dataset.schema.slots;
+  // b occurs three times in both columns together, a and c twice; d and e once. Of places, x four times, y twice.
+  const auto is = [&](size_t s, int64_t first, int64_t size) {
+    return slots[s].first_key == first && slots[s].size == size;
+  };
+  EXPECT_TRUE(is(0, 0, 4) && is(1, 4, 4) && is(2, 4, 4) && is(3, 8, 3) && is(4, 8, 3));
+  EXPECT_EQ(dataset.schema.num_keys(), 11);
+  const auto rows = conversion.rows(dataset, PartName::Train);
+  EXPECT_EQ(rows.keys, (Keys{1, 6, 5, 7, 9, 10, 2, 6, 10, 8, 1, 5, 4, 5, 8, 9, 3, 7, 4, 9, 9}));
+
+  EXPECT_EQ(result.categories(), 3 + 5 + 2) << "of the first column of each group, for all of it";
+  EXPECT_EQ(result.fields[1].categories, 5);
+  EXPECT_EQ(result.fields[1].dropped_categories, 2);
+  EXPECT_EQ(result.fields[1].values, 9);
+  EXPECT_EQ(result.fields[1].dropped_values, 2);
+  EXPECT_EQ(result.fields[2].categories, 0);
+
+  // Later rows, as a model reads them, and a conversion like this one.
+  const RowEncoder encoder =
+      load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
+  EncodedText later(encoder, text_format_of(*dataset.conversion), {{conversion.folder().put("later", text), "later"}},
+                    LabelColumn::Optional);
+  EncodedRows encoded;
+  ASSERT_TRUE(later.read(10, encoded));
+  EXPECT_EQ(encoded.keys, rows.keys);
+  const ConvertResult like = convert_like(dataset, {conversion.folder() / "t.csv"}, conversion.folder() / "like", {},
+                                          /*replace=*/false, ignore_progress);
+  EXPECT_EQ(conversion.rows(like.dataset, PartName::Train).keys, rows.keys);
+
+  const auto damaged = [&](int64_t Slot::*member, int64_t value, const char* expected) {
+    Schema schema = dataset.schema;
+    schema.slots[2].*member = value;
+    EXPECT_NE(tercel::test::message_of<DataError>([&] {
+                static_cast<void>(
+                    load_row_encoder(schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary)));
+              }).find(expected),
+              std::string::npos);
+  };
+  damaged(&Slot::first_key, 8,
+          "field 2: expected 'item' with 4 keys from 8 on, as in the dataset, found 'item' with 4 from 4 on");
+  damaged(&Slot::size, 5, "field 2: expected 'item' with 5 keys from 4 on");
+}
+
+TEST(ConvertColumns, HashedColumnsShareKeysAndMistakesAreNamed) {
+  CsvOptions options = table_options();
+  options.categorical = {"c", "d"};
+  options.shared_keys = {"c+d"};
+  options.hash_buckets = {"1000"};
+  TableConversion conversion;
+  const Dataset dataset = conversion.run("y,c,d\n1,a,a\n0,b,a\n", options).dataset;
+  EXPECT_EQ(dataset.schema.num_keys(), 1000);
+  const auto rows = conversion.rows(dataset, PartName::Train);
+  EXPECT_EQ(rows.keys, (Keys{hashed_key("c", "a", 1000), hashed_key("c", "a", 1000), hashed_key("c", "b", 1000),
+                             hashed_key("c", "a", 1000)}));
+
+  const auto refused = [&](auto change, const std::string& expected) {
+    CsvOptions changed = table_options();
+    changed.categorical = {"c", "d", "e"};
+    changed.shared_keys = {"c+d"};
+    change(changed);
+    EXPECT_NE(
+        tercel::test::message_of<ConfigError>([&] { conversion.run("y,c,d,e\n1,a,a,a\n", changed); }).find(expected),
+        std::string::npos)
+        << expected;
+  };
+  refused([](CsvOptions& o) { o.shared_keys = {"c"}; },
+          "'shared_keys': expected columns with '+' between them, found 'c'");
+  refused([](CsvOptions& o) { o.shared_keys = {"c+x"}; },
+          "'shared_keys': expected one of the columns it can be for, found 'x'");
+  refused([](CsvOptions& o) { o.shared_keys = {"c+c"}; }, "'shared_keys': expected different columns, found 'c+c'");
+  refused([](CsvOptions& o) { o.shared_keys = {"c+d", "d+e"}; }, "'shared_keys': expected each column once, found 'd'");
+  refused(
+      [](CsvOptions& o) {
+        o.min_count = {"1", "d=2"};
+      },
+      "option 'min_count': expected the same for 'c' and 'd', which option 'shared_keys' joins, found 1 and 2");
+  refused([](CsvOptions& o) { o.hash_buckets = {"d=2"}; }, "option 'hash_buckets': expected the same for 'c' and 'd'");
+  refused([](CsvOptions& o) { o.hex_modulo = {"c=2"}; }, "option 'hex_modulo': expected the same for 'c' and 'd'");
+}
+
 TEST(ConvertColumns, CombinationsAreFieldsBeforeTheOthers) {
   CsvOptions options = table_options();
   options.categorical = {"c", "d", "e"};

@@ -23,7 +23,8 @@ using test::TemporaryFolder;
 
 /** Rows whose category of `c` is `prefix` and a number from `first` on, and of `d` one of three. */
 data::Dataset convert(const TemporaryFolder& root, const std::string& name, int first, int count,
-                      const std::vector<std::string>& hash_buckets = {}) {
+                      const std::vector<std::string>& hash_buckets = {},
+                      const std::vector<std::string>& shared_keys = {}) {
   std::string text = "y,x,c,d\n";
   for (int i = 0; i < 60 * count; ++i)
     text += std::to_string(i * i % 3 % 2) + "," + std::to_string(i % 5) + ",c" + std::to_string(first + i % count) +
@@ -33,6 +34,7 @@ data::Dataset convert(const TemporaryFolder& root, const std::string& name, int 
   options.dense = {"x"};
   options.categorical = {"c", "d"};
   options.hash_buckets = hash_buckets;
+  options.shared_keys = shared_keys;
   return data::convert_csv({root.put(name + ".csv", text)}, root / name, options, /*replace=*/false,
                            [](const data::ConvertProgress&) {})
       .dataset;
@@ -129,6 +131,30 @@ TEST(WarmStart, HashedKeysBelongTogetherWhereBucketsAreAlike) {
   Session changed(config_of(), other);
   changed.initialize();
   EXPECT_EQ(warm_start(changed.model(), other, from).new_rows, 2 * 50) << "other buckets mean other categories";
+}
+
+TEST(WarmStart, SlotsThatShareTheirKeysCountOnce) {
+  const TemporaryFolder root;
+  const CleanProcess clean;
+  const data::Dataset first = convert(root, "first", 0, 20, {}, {"c+d"}),
+                      second = convert(root, "second", 12, 25, {}, {"c+d"}), apart = convert(root, "apart", 12, 25);
+  LoadedModel from = trained(root, first, "run");
+  Session session(config_of(), second);
+  session.initialize();
+  const WarmStart result = warm_start(session.model(), second, from);
+  // Of each of the two tables: c12 to c18 and three d, as c19 occurs in test rows only, and the rest.
+  EXPECT_EQ(result.rows, 2 * (1 + 7 + 3));
+  EXPECT_EQ(result.new_rows, 2 * 18);
+  Session other(config_of(), apart);
+  other.initialize();
+  EXPECT_EQ(warm_start(other.model(), apart, from).rows, 2 * (1 + 7 + 1 + 3)) << "both slots find theirs";
+
+  const data::Dataset hashed = convert(root, "hashed", 0, 20, {"40"}, {"c+d"}),
+                      alone = convert(root, "alone", 0, 20, {"40"});
+  LoadedModel of_hashes = trained(root, hashed, "hashes");
+  Session changed(config_of(), alone);
+  changed.initialize();
+  EXPECT_EQ(warm_start(changed.model(), alone, of_hashes).new_rows, 2 * 40) << "d has other hashes than in c+d";
 }
 
 TEST(WarmStart, KeysWithoutVocabulariesAreThemselves) {

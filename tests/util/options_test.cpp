@@ -290,26 +290,21 @@ TEST(Options, WrongTextIsRefused) {
   expect("solver..lr=1", "[--set] unknown option 'solver.'");
 }
 
-TEST(Options, NamesAndHelp) {
+TEST(Options, NamesAndTypes) {
   EXPECT_EQ(option_names(option_table<MultiCrossOptions>()),
             (std::vector<std::string>{"num_layers", "projection_dim", "use_bias"}));
   EXPECT_EQ(option_names(option_table<TrainOptions>()).back(), "solver.batch_size");
-  EXPECT_EQ(options_help<MultiCrossOptions>(),
-            "  num_layers      number of cross layers (integer, at least 1, default 3)\n"
-            "  projection_dim  rank, 0 for full (integer, at least 0, default 0)\n"
-            "  use_bias        add a bias (true|false, default true)\n");
-  TrainOptions o;
-  o.solver.lr = 1e-7;
-  const std::string help = options_help(o);
-  EXPECT_NE(help.find("  combiner           how rows join (sum|mean|average, default sum)\n"), std::string::npos)
-      << help;
-  EXPECT_NE(help.find("  units              sizes of the layers (list of integers, required, at least 1)\n"),
-            std::string::npos)
-      << help;
-  EXPECT_NE(help.find("  solver.lr          learning rate (number, above 0, default 1e-07)\n"), std::string::npos)
-      << help;
-  EXPECT_NE(help.find("  names              names of the labels (list of strings, default [])\n"), std::string::npos)
-      << help;
+  const auto type_of = [](std::string_view name) {
+    for (const OptionField& field : option_table<TrainOptions>())
+      if (field.name == name) return option_type_text(field);
+    return std::string();
+  };
+  EXPECT_EQ(option_type_text(MultiCrossOptions::fields()[0]), "integer, at least 1");
+  EXPECT_EQ(option_type_text(MultiCrossOptions::fields()[2]), "true|false");
+  EXPECT_EQ(type_of("combiner"), "sum|mean|average");
+  EXPECT_EQ(type_of("units"), "list of integers, required, at least 1");
+  EXPECT_EQ(type_of("names"), "list of strings");
+  EXPECT_EQ(option_type_text(SolverOptions::fields()[0]), "number, above 0");
 }
 
 TEST(Options, TextOfAValueSetsItAgain) {

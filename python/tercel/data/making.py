@@ -125,8 +125,9 @@ def _text_options(options: Mapping[str, Any]) -> Dict[str, Any]:
             texts[name] = _number_by_column(texts[name])
     if "time_parts" in texts:
         texts["time_parts"] = time_parts_of(texts["time_parts"])
-    if "cross" in texts:
-        texts["cross"] = _pieces(texts["cross"])
+    for name in ("cross", "shared_keys"):
+        if name in texts:
+            texts[name] = _pieces(texts[name])
     for name in ("test_from", "valid_from"):
         if name in texts:
             texts[name] = _bound(texts[name])
@@ -156,8 +157,9 @@ def convert_csv(sources: Any, folder: Any, *, replace: bool = False, progress: P
     csv` on the command line. `sources` is a path or an iterable of paths of files, plain or gzip. `replace` allows a
     dataset that exists to be replaced. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C,
     end the work, and nothing is left. Options by column are a number, a dict from columns to numbers, or text as on the
-    command line ("2,ip=10"); time_parts and cross may be such a text too ("ts=hour,weekday", "C1+C2,C3+C4") or a list,
-    time_parts also a dict ({"ts": ["hour", "weekday"]}); test_from and valid_from may be numbers and datetimes.
+    command line ("2,ip=10"); time_parts, cross and shared_keys may be such a text too ("ts=hour,weekday",
+    "C1+C2,C3+C4") or a list, time_parts also a dict ({"ts": ["hour", "weekday"]}); test_from and valid_from may be
+    numbers and datetimes.
     ConfigError for invalid options, DataError that names file, line and column for invalid text.
     """
     return convert_texts(_C._convert_csv, sources, _target(folder, format, replace, progress), options)

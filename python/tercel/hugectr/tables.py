@@ -6,9 +6,12 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from tercel import _C
 from tercel.data import Schema
+from tercel.hugectr import log
 from tercel.hugectr.solver import bytes_of_row, states_of
 
 __all__ = ["Table", "check_memory", "inputs_of", "tables_of"]
+
+_WORTH_A_LINE = 1 << 30  # bytes
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,14 @@ def _available() -> int:
 
 
 def check_memory(tables: Sequence[Table]) -> None:
-    """OutOfMemoryError that says how much the tables need, if that is more than there is."""
+    """
+    OutOfMemoryError that says how much the tables need, if that is more than there is. Prints a line where filling them
+    takes seconds.
+    """
     needed, there = sum(table.bytes for table in tables), _available()
     if needed <= there:
+        if needed >= _WORTH_A_LINE:
+            log.info(f"initializing {needed / 1e9:.1f} GB of embedding tables")
         return
     largest = max(tables, key=lambda table: table.bytes)
     subject = "the embedding table needs" if len(tables) == 1 else f"the {len(tables)} embedding tables need"

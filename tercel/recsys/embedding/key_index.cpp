@@ -12,6 +12,7 @@ namespace tercel::recsys {
 namespace {
 
 constexpr size_t kMask = 4095;
+constexpr size_t kLine = 4;  // entries of a cache line
 // Reached by neither keys nor memory; a check, not a limit.
 constexpr uint32_t kMaxDepth = 36;
 
@@ -27,8 +28,24 @@ uint64_t random_salt() {
   return uint64_t{source()} << 32 | source();
 }
 
+/** The entry of a segment at which the search of a key begins: the first one of a line. */
+size_t home(uint64_t hash) { return hash & kMask & ~(kLine - 1); }
+
 /** Entries at which a segment is divided: 0.60 to 0.85 of all. */
 size_t most_used(size_t number) { return 2458 + mix(number) % 1024; }
+
+/**
+ * The entry with a key, or the first free one, which has the number 0 and says that the key has none; null if others
+ * have all of the line.
+ */
+template <class Entry>
+const Entry* find_in_line(const Entry* line, int64_t key) {
+  unsigned equal = 0;
+  for (size_t j = 0; j < kLine; ++j) equal |= static_cast<unsigned>(line[j].key == key) << j;
+  // A free entry has the key 0, too. Free ones are behind those in use, so the first one counts.
+  if (equal != 0) return line + __builtin_ctz(equal);
+  return line[kLine - 1].number == 0 ? line + (kLine - 1) : nullptr;
+}
 
 }  // namespace
 
@@ -49,33 +66,51 @@ size_t KeyIndex::add_segment(uint32_t depth) {
   return segments_.size() - 1;
 }
 
+int64_t KeyIndex::find_in(const Entry* entries, size_t first, int64_t key) {
+  for (;; first = (first + kLine) & kMask)
+    if (const Entry* const entry = find_in_line(entries + first, key)) return entry->number;
+}
+
 int64_t KeyIndex::find(int64_t key) const {
   const uint64_t h = hash(key);
-  const Entry* const entries = segment(segment_of(h));
-  for (size_t i = h & kMask;; i = (i + 1) & kMask)
-    if (entries[i].number == 0 || entries[i].key == key) return entries[i].number;
+  return find_in(segment(segment_of(h)), home(h), key);
 }
 
 void KeyIndex::find(Span<int64_t> keys, int64_t* numbers) const {
-  constexpr size_t kAhead = 16;
+  constexpr size_t kAhead = 32, kBlock = 256;
   struct Place {
     const Entry* entries;
     size_t first;
   };
+  struct Later {
+    Place place;
+    size_t i;
+  };
   Place places[kAhead];
+  Later later[kBlock];
   const auto start = [&](size_t i) {
     const uint64_t h = hash(keys[i]);
     Place& place = places[i % kAhead];
-    place = {segment(segment_of(h)), h & kMask};
+    place = {segment(segment_of(h)), home(h)};
     __builtin_prefetch(place.entries + place.first);
   };
   for (size_t i = 0; i < std::min(kAhead, keys.size()); ++i) start(i);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const auto [entries, first] = places[i % kAhead];
-    size_t at = first;
-    while (entries[at].number != 0 && entries[at].key != keys[i]) at = (at + 1) & kMask;
-    numbers[i] = entries[at].number;
-    if (i + kAhead < keys.size()) start(i + kAhead);
+  for (size_t begin = 0; begin < keys.size(); begin += kBlock) {
+    size_t count = 0;
+    for (size_t i = begin; i < std::min(begin + kBlock, keys.size()); ++i) {
+      const Place place = places[i % kAhead];
+      if (const Entry* const entry = find_in_line(place.entries + place.first, keys[i])) {
+        numbers[i] = entry->number;
+      } else {
+        // The next line is not in the cache, either: others are searched until it is.
+        const size_t next = (place.first + kLine) & kMask;
+        __builtin_prefetch(place.entries + next);
+        later[count++] = {{place.entries, next}, i};
+      }
+      if (i + kAhead < keys.size()) start(i + kAhead);
+    }
+    for (const Later* l = later; l != later + count; ++l)
+      numbers[l->i] = find_in(l->place.entries, l->place.first, keys[l->i]);
   }
 }
 
@@ -84,7 +119,7 @@ int64_t& KeyIndex::insert(int64_t key) {
   for (;;) {
     const size_t number = segment_of(h);
     Entry* const entries = segment(number);
-    size_t i = h & kMask;
+    size_t i = home(h);
     for (; entries[i].number != 0; i = (i + 1) & kMask)
       if (entries[i].key == key) return entries[i].number;
     if (segments_[number].used < most_used(number)) {
@@ -120,7 +155,7 @@ void KeyIndex::divide(size_t number, uint64_t hash) {
     const uint64_t h = this->hash(entry.key);
     const size_t target = (h >> (63 - depth) & 1) == 0 ? number : added;
     Entry* const entries = segment(target);
-    size_t i = h & kMask;
+    size_t i = home(h);
     while (entries[i].number != 0) i = (i + 1) & kMask;
     entries[i] = entry;
     ++segments_[target].used;
@@ -131,15 +166,15 @@ bool KeyIndex::erase(int64_t key) {
   const uint64_t h = hash(key);
   const size_t number = segment_of(h);
   Entry* const entries = segment(number);
-  size_t hole = h & kMask;
+  size_t hole = home(h);
   while (entries[hole].key != key || entries[hole].number == 0) {
     if (entries[hole].number == 0) return false;
     hole = (hole + 1) & kMask;
   }
   // Later entries of the run move up where their first place is not behind the hole, so that runs have no gaps.
   for (size_t i = (hole + 1) & kMask; entries[i].number != 0; i = (i + 1) & kMask) {
-    const size_t home = this->hash(entries[i].key) & kMask;
-    if (((i - home) & kMask) < ((i - hole) & kMask)) continue;
+    const size_t first = home(this->hash(entries[i].key));
+    if (((i - first) & kMask) < ((i - hole) & kMask)) continue;
     entries[hole] = entries[i];
     hole = i;
   }

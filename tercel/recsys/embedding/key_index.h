@@ -2,10 +2,11 @@
 //
 // Note [Key index]
 // Extendible hashing (Fagin et al. 1979): the highest bits of a key's hash choose a segment of 4,096 entries of 16
-// bytes, open addressing within it is linear. A segment that is full is divided into two by the next bit, which takes
-// some 30 us: no insertion waits for more. Segments are full at loads between 0.60 and 0.85, depending on their number,
-// so that not all of them, which fill at the same rate, are divided in the same step. An entry takes at most 16 / 0.425
-// = 38 bytes on average, including those that are free.
+// bytes, and its lowest ones a cache line of four in it, from which the search goes on line by line: most end in the
+// first one, and within a line four comparisons cost less than a branch that is foreseen wrongly. A segment that is
+// full is divided into two by the next bit, which takes some 30 us: no insertion waits for more. Segments are full at
+// loads between 0.60 and 0.85, depending on their number, so that not all of them, which fill at the same rate, are
+// divided in the same step. An entry takes at most 16 / 0.425 = 38 bytes on average, including those that are free.
 //
 // The hash is salted, other in each process: results never depend on the order of keys in the index, and nobody can
 // choose keys that fall together.
@@ -61,6 +62,7 @@ class TERCEL_API KeyIndex {
   };
   static constexpr size_t kEntries = 4096;
 
+  static int64_t find_in(const Entry* entries, size_t first, int64_t key);
   uint64_t hash(int64_t key) const;
   size_t segment_of(uint64_t hash) const { return directory_[depth_ == 0 ? 0 : hash >> (64 - depth_)]; }
   Entry* segment(size_t number) const { return reinterpret_cast<Entry*>(memory_.data()) + number * kEntries; }

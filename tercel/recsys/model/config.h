@@ -48,7 +48,6 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
 
   static constexpr auto fields() {
     return option_list(
-
         option_field<&SolverOptions::seed>("seed", "of initial values, dropout and the order of rows"),
         option_field<&SolverOptions::batchsize>("batchsize", "rows of a step", at_least(1), at_most(1 << 24)),
         option_field<&SolverOptions::batchsize_eval>("batchsize_eval", "rows of a step of evaluation", at_least(1),

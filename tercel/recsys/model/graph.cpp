@@ -527,6 +527,8 @@ class Builder {
       for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s) slots.push_back(first_slot_[input] + s);
     for (size_t s = 0; s < slots.size(); ++s) {
       const data::Slot& slot = schema_.slots[static_cast<size_t>(slots[s])];
+      // A slot that shares the keys of earlier ones has their rows.
+      if (slot.size > 0 && slot.first_key + slot.size - keys.first <= done) continue;
       TERCEL_CHECK(slot.size > 0 && slot.first_key - keys.first == done, ConfigError, where,
                    " init SlotSize: expected slots whose keys follow one another, but slot '", printable(slot.name),
                    "' has the ", slot.size, " keys from ", slot.first_key, " on");

@@ -1,5 +1,7 @@
 #include "tercel/recsys/report/slice_titles.h"
 
+#include <algorithm>
+
 #include "tercel/recsys/row_keys.h"
 
 namespace tercel::recsys {
@@ -12,8 +14,11 @@ SliceTitles::SliceTitles(const data::Dataset& dataset, std::string_view slot) {
   if (found == nullptr) return;  // a column
   first_key_ = found->first_key;
   vocabulary_ = data::load_vocabulary(dataset.path_of(*dataset.conversion->vocabulary));
+  // Where several slots share their keys, the first one has the categories.
+  const auto owner = std::find_if(dataset.schema.slots.begin(), dataset.schema.slots.end(),
+                                  [&](const data::Slot& entry) { return entry.first_key == first_key_; });
   for (int64_t f = 0; f < vocabulary_->num_fields(); ++f)
-    if (vocabulary_->name(f) == slot) field_ = f;
+    if (vocabulary_->name(f) == owner->name) field_ = f;
 }
 
 std::string SliceTitles::title_of(int64_t key, Span<std::string_view> categories) const {
