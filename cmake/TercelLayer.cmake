@@ -5,15 +5,17 @@
 # (tercel/<layer>/cpu/*_kernels.cpp) are compiled once per instruction set: see TercelIsa.cmake. Sources in a folder
 # named cuda belong to the layer when TERCEL_CUDA is on.
 #
-# Upward links are errors: a layer may name only strictly lower ones, and io and data none above core.
+# Upward links are errors: a layer may name only strictly lower ones, and io, data and distributed none above core.
 
 include(${CMAKE_CURRENT_LIST_DIR}/TercelIsa.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/TercelPresets.cmake)
 
 # tools/check_layers.py reads this order and checks includes against it.
-# arrow is a module that is loaded, not linked (TercelArrow.cmake): it includes only the border in data.
-set(TERCEL_LAYER_ORDER util:0 core:10 autograd:20 ops:30 nn:40 optim:40 io:40 data:40 arrow:45 recsys:50 cli:60)
-set(TERCEL_CORE_ONLY_LAYERS io data)
+# arrow and mpi are modules that are loaded, not linked (TercelArrow.cmake, TercelMpi.cmake): they include only the
+# borders in data and distributed.
+set(TERCEL_LAYER_ORDER util:0 core:10 autograd:20 ops:30 nn:40 optim:40 io:40 data:40 distributed:40 arrow:45 mpi:45
+    recsys:50 cli:60)
+set(TERCEL_CORE_ONLY_LAYERS io data distributed)
 
 function(tercel_layer_rank layer result)
   foreach(entry IN LISTS TERCEL_LAYER_ORDER)

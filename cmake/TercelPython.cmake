@@ -81,14 +81,16 @@ add_custom_command(TARGET tercel_python POST_BUILD
   COMMAND ${python_stub_interpreter} -B ${PROJECT_SOURCE_DIR}/tools/make_stubs.py ${python_package}
   BYPRODUCTS ${python_stub} COMMENT "Writing the type stubs of tercel._C" VERBATIM)
 
-# The module for Parquet is looked for in a folder beside the extension: in the package's own, it would look like a module
-# of Python.
-if(TARGET tercel_arrow)
-  add_dependencies(tercel_python tercel_arrow)
-  file(MAKE_DIRECTORY ${python_package}/lib)
-  file(CREATE_LINK ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libtercel_arrow.so ${python_package}/lib/libtercel_arrow.so SYMBOLIC)
-  install(TARGETS tercel_arrow LIBRARY DESTINATION tercel/lib COMPONENT python)
-endif()
+# The modules for Parquet and MPI are looked for in a folder beside the extension: in the package's own, they would look
+# like modules of Python.
+foreach(module IN ITEMS tercel_arrow tercel_mpi)
+  if(TARGET ${module})
+    add_dependencies(tercel_python ${module})
+    file(MAKE_DIRECTORY ${python_package}/lib)
+    file(CREATE_LINK ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/lib${module}.so ${python_package}/lib/lib${module}.so SYMBOLIC)
+    install(TARGETS ${module} LIBRARY DESTINATION tercel/lib COMPONENT python)
+  endif()
+endforeach()
 
 install(TARGETS tercel_python LIBRARY DESTINATION tercel COMPONENT python)
 install(FILES ${python_stub} DESTINATION tercel COMPONENT python)

@@ -64,6 +64,9 @@ function(tercel_layer_tests layer target)
   if(TARGET tercel_arrow AND layer MATCHES "^(data|cli)$")
     add_dependencies(${test} tercel_arrow)
   endif()
+  if(TARGET tercel_mpi AND layer MATCHES "^(distributed|cli)$")
+    add_dependencies(${test} tercel_mpi)
+  endif()
 
   set(environment ${tercel_test_environment})
   # Reads of uninitialised memory are to fail. Not for cli, whose tests measure how much memory the program touches.

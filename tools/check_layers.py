@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Refuses upward includes: a layer includes itself and strictly lower layers, io and data only util and core.
+"""Refuses upward includes: a layer includes itself and strictly lower layers; io, data and distributed only util and core.
 
 The order is the build's (cmake/TercelLayer.cmake). Tests include the layer that they test and those below.
 Within ops, a family includes the private headers of `common` and its own, and of other families only those in SHARED.

@@ -1,0 +1,137 @@
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tercel/distributed/error.h"
+#include "tercel/distributed/exchange_impl.h"
+
+namespace tercel::distributed {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int32_t kLifeTag = Transport::kMostTag;
+constexpr milliseconds kBetweenSigns(1000);
+// A longer pause of this thread means that it was stopped itself, and has heard nobody therefore.
+constexpr milliseconds kOwnPause(2000);
+// Polls after which a thread that is awaited spares the processor, too: the other ranks may need it.
+constexpr int64_t kBusyPolls = 4096;
+
+double seconds_of(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+Exchange::Exchange(Transport& transport, const GroupOptions& options)
+    : transport_(transport),
+      options_(options),
+      watched_(Clock::now()),
+      sent_(watched_ - kBetweenSigns),
+      heard_(watched_),
+      sign_(std::make_unique<uint8_t>(uint8_t{0})),
+      heard_sign_(std::make_unique<uint8_t>(uint8_t{0})) {}
+
+void Exchange::begin(const char* name, const std::atomic<bool>& is_awaited) {
+  name_ = name;
+  is_awaited_ = &is_awaited;
+  tag_ = (tag_ + 1) % kLifeTag;
+}
+
+void Exchange::send(int64_t to, const void* data, int64_t bytes) {
+  open_.push_back({transport_.send(to, tag_, data, bytes), to, false});
+}
+
+void Exchange::receive(int64_t from, void* data, int64_t bytes) {
+  open_.push_back({transport_.receive(from, tag_, data, bytes), from, true});
+}
+
+std::byte* Exchange::scratch(int64_t bytes) {
+  if (bytes > scratch_bytes_) {
+    scratch_ = nullptr;
+    scratch_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+    scratch_bytes_ = bytes;
+  }
+  return scratch_.get();
+}
+
+bool Exchange::is_done(Transport::Ticket ticket, int64_t peer) {
+  try {
+    return transport_.is_done(ticket);
+  } catch (const DistributedError& e) {
+    throw_error<DistributedError>({name_, ": rank ", peer, ": ", e.what()});
+  }
+}
+
+void Exchange::wait() {
+  const Clock::time_point begin = Clock::now();
+  for (int64_t polls = 0;; ++polls) {
+    std::erase_if(open_, [this](const Transfer& transfer) { return is_done(transfer.ticket, transfer.peer); });
+    if (open_.empty()) return;
+    watch();
+    check_time(begin);
+    pause(polls);
+  }
+}
+
+void Exchange::check_time(Clock::time_point begin) const {
+  if (seconds_of(Clock::now() - begin) < options_.timeout_seconds) return;
+  std::vector<int64_t> late;
+  for (const Transfer& transfer : open_)
+    if (std::find(late.begin(), late.end(), transfer.peer) == late.end()) late.push_back(transfer.peer);
+  std::sort(late.begin(), late.end());
+  throw_error<DistributedError>({name_, ": expected all ranks within ", options_.timeout_seconds, " s, but ", "ranks ",
+                                 IntSpan(late), " have not answered"});
+}
+
+void Exchange::pause(int64_t polls) const {
+  if (is_awaited_->load(std::memory_order_relaxed) && polls < kBusyPolls)
+    sched_yield();
+  else
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void Exchange::watch() {
+  if (const int code = abort_code.load(std::memory_order_relaxed); code >= 0) transport_.abort(code);
+  if (size() == 1) return;
+  const Clock::time_point now = Clock::now();
+  if (now - watched_ > kOwnPause) heard_ = now;
+  watched_ = now;
+  if (sending_ >= 0 && is_done(sending_, successor())) sending_ = -1;
+  if (sending_ < 0 && now - sent_ >= kBetweenSigns) {
+    sending_ = transport_.send(successor(), kLifeTag, sign_.get(), 1);
+    sent_ = now;
+  }
+  if (receiving_ >= 0 && is_done(receiving_, predecessor())) {
+    receiving_ = -1;
+    heard_ = now;
+  }
+  if (receiving_ < 0 && *heard_sign_ == 0)
+    receiving_ = transport_.receive(predecessor(), kLifeTag, heard_sign_.get(), 1);
+  // The last sign means that the other rank has ended its work.
+  if (*heard_sign_ == 0 && seconds_of(now - heard_) > options_.silence_seconds)
+    throw_error<DistributedError>({"rank ", predecessor(), " has given no sign of life for ", options_.silence_seconds,
+                                   " s: it is stopped, or its machine is"});
+}
+
+void Exchange::end_watch() {
+  if (size() == 1) return;
+  uint8_t last = 1;
+  const Clock::time_point begin = Clock::now();
+  bool is_sent = false;
+  for (int64_t polls = 0;; ++polls) {
+    if (sending_ >= 0 && is_done(sending_, successor())) sending_ = -1;
+    if (sending_ < 0 && !is_sent) {
+      sending_ = transport_.send(successor(), kLifeTag, &last, 1);
+      is_sent = true;
+    }
+    if (receiving_ >= 0 && is_done(receiving_, predecessor())) receiving_ = -1;
+    if (receiving_ < 0 && *heard_sign_ == 0)
+      receiving_ = transport_.receive(predecessor(), kLifeTag, heard_sign_.get(), 1);
+    if (is_sent && sending_ < 0 && receiving_ < 0) return;
+    check_time(begin);
+    pause(polls);
+  }
+}
+
+}  // namespace tercel::distributed

@@ -1,0 +1,75 @@
+// Transfers of one collective, with a watch over the other ranks. Private.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tercel/distributed/process_group.h"
+#include "tercel/distributed/transport.h"
+
+namespace tercel::distributed {
+
+/** What the thread of a group does with its transport. */
+class Exchange {
+ public:
+  /** The transport must outlive it. */
+  Exchange(Transport& transport, const GroupOptions& options);
+
+  int64_t rank() const { return transport_.rank(); }
+  int64_t size() const { return transport_.size(); }
+
+  /**
+   * The following transfers are those of a collective. While somebody waits for it, the thread need not spare the
+   * processor; the flag must live until the next call.
+   */
+  void begin(const char* name, const std::atomic<bool>& is_awaited);
+  void send(int64_t to, const void* data, int64_t bytes);
+  void receive(int64_t from, void* data, int64_t bytes);
+  /** Waits for all of them; DistributedError that names the collective and the rank. */
+  void wait();
+  /** Memory for so many bytes, until the next call. */
+  std::byte* scratch(int64_t bytes);
+
+  /** Sends and expects signs of life; to be called at least every second. DistributedError if a rank is lost. */
+  void watch();
+  /** Ends that, once all ranks do. */
+  void end_watch();
+
+  /** Ends the job with this exit code; -1: no. */
+  std::atomic<int> abort_code = -1;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Transfer {
+    Transport::Ticket ticket;
+    int64_t peer;
+    bool is_receive;
+  };
+
+  bool is_done(Transport::Ticket ticket, int64_t peer);
+  void check_time(Clock::time_point begin) const;
+  void pause(int64_t polls) const;
+  int64_t successor() const { return (rank() + 1) % size(); }
+  int64_t predecessor() const { return (rank() + size() - 1) % size(); }
+
+  Transport& transport_;
+  const GroupOptions options_;
+  const char* name_ = "";
+  const std::atomic<bool>* is_awaited_ = nullptr;
+  int32_t tag_ = 0;
+  std::vector<Transfer> open_;
+  std::unique_ptr<std::byte[]> scratch_;
+  int64_t scratch_bytes_ = 0;
+
+  // Signs of life: 0, and 1 as the last one.
+  Clock::time_point watched_, sent_, heard_;
+  std::unique_ptr<uint8_t> sign_, heard_sign_;
+  Transport::Ticket sending_ = -1, receiving_ = -1;
+};
+
+}  // namespace tercel::distributed

@@ -1,0 +1,120 @@
+// The processes of a job, and what they do together: PyTorch's ProcessGroup.
+//
+// Note [Collectives]
+// All ranks call the same functions in the same order with tensors of the same sizes. A call returns at once; a thread
+// of the group does the work, one call after the other, while the caller computes. The tensors must neither be changed
+// nor, where they are results, read until the work is done.
+//
+// Sums and other reductions are computed element by element in the order of the ranks, ((x0 + x1) + x2) + ..., by one
+// rank for all: so the result has the same bits on all ranks, and in every run with that number of ranks. An all-reduce
+// of n bytes sends 2 n (size - 1) / size of each rank, as few as there can be (Rabenseifner, Optimization of collective
+// reduction operations, 2004); one of few bytes sends all of them to all ranks at once.
+//
+// Note [Lost ranks]
+// Each rank sends its successor a sign of life every second, also while its program computes. A rank that is silent for
+// `silence_seconds`, as it is stopped or its machine is, and one that does not come to a collective for
+// `timeout_seconds`, is an error that names it. From then on every call of the group fails, and five seconds later the
+// group ends the job, on all ranks, unless the program has done so (abort()). A rank that ends without close() takes
+// the job with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "tercel/core/tensor.h"
+#include "tercel/distributed/transport.h"
+#include "tercel/util/callable.h"
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+#include "tercel/util/span.h"
+
+namespace tercel::distributed {
+
+struct GroupOptions {
+  double timeout_seconds = 1800;
+  double silence_seconds = 20;
+
+  static constexpr auto fields() {
+    return option_list(
+        option_field<&GroupOptions::timeout_seconds>("timeout_seconds", "a rank that comes so much later is an error",
+                                                     above(0)),
+        option_field<&GroupOptions::silence_seconds>(
+            "silence_seconds", "a rank without a sign of life for so long is lost; at least 3", at_least(3)));
+  }
+};
+
+/**
+ * Makes one array of those of several ranks: `count` elements of the tensor's dtype, in the order of the ranks. `out`
+ * may be one of the parts. Called by the thread of the group.
+ */
+using ReduceFunction = Callable<void(void* out, Span<const void*> parts, int64_t count)>;
+
+/** A call that is being worked on. Copies are the same one. */
+class TERCEL_API Work {
+ public:
+  bool is_done() const;
+  /** Waits for its end; DistributedError, or the error of a ReduceFunction, if it failed. */
+  void wait() const;
+  /** The same, for at most so many seconds; whether it is done. */
+  bool wait_for(double seconds) const;
+
+ private:
+  friend class ProcessGroup;
+  struct State;
+  explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+/** A member of a group of processes. All functions are of one thread. See Note [Collectives] and Note [Lost ranks]. */
+class TERCEL_API ProcessGroup {
+ public:
+  /** `connect` is called by the thread of the group, which alone uses the transport. Errors of connect. */
+  ProcessGroup(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options = {});
+  /** Ends the job if close() was not called and there are other ranks. */
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  /** Of the transport: "single", "mpi". */
+  std::string_view backend() const;
+
+  /** Done when all ranks have called it. */
+  [[nodiscard]] Work barrier();
+  /** Gives x the values of a rank. */
+  [[nodiscard]] Work broadcast(const Tensor& x, int64_t root);
+  /** Gives x the reduction of all ranks' x. */
+  [[nodiscard]] Work all_reduce(const Tensor& x, const ReduceFunction& reduce);
+  /** Gives `out` the part of the reduction of all ranks' x that is the rank's: x has size() times its elements. */
+  [[nodiscard]] Work reduce_scatter(const Tensor& out, const Tensor& x, const ReduceFunction& reduce);
+  /** Gives `out` all ranks' x, one after the other. */
+  [[nodiscard]] Work all_gather(const Tensor& out, const Tensor& x);
+  /** The same where rank r has counts[r] elements. */
+  [[nodiscard]] Work all_gather(const Tensor& out, const Tensor& x, IntSpan counts);
+  /** Sends part r of x to rank r, and gives `out` the parts for this rank, by rank; all have the same size. */
+  [[nodiscard]] Work all_to_all(const Tensor& out, const Tensor& x);
+  /** The same where parts have other numbers of elements: counts[r] to rank r, out_counts[r] of it. */
+  [[nodiscard]] Work all_to_all(const Tensor& out, const Tensor& x, IntSpan out_counts, IntSpan counts);
+
+  /** Ends the work together, when all ranks have called it; no other call is allowed then. */
+  void close();
+  /** Ends all processes of the job with an exit code. */
+  [[noreturn]] void abort(int code);
+
+ private:
+  class Worker;
+  struct Operation;
+
+  Work start(Operation operation);
+
+  int64_t rank_ = 0, size_ = 1;
+  std::unique_ptr<Worker> worker_;
+};
+
+/** A group of this process alone. */
+TERCEL_API std::unique_ptr<ProcessGroup> single_group();
+
+}  // namespace tercel::distributed

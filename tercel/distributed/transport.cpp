@@ -1,0 +1,15 @@
+#include "tercel/distributed/transport.h"
+
+#include "tercel/distributed/error.h"
+
+namespace tercel {
+
+DistributedError::~DistributedError() = default;
+
+namespace distributed {
+
+Transport::~Transport() = default;
+
+}  // namespace distributed
+
+}  // namespace tercel
