@@ -1,10 +1,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "tercel/distributed/error.h"
 #include "tercel/distributed/exchange_impl.h"
+#include "tercel/util/format.h"
 
 namespace tercel::distributed {
 
@@ -18,6 +21,8 @@ constexpr milliseconds kBetweenSigns(1000);
 constexpr milliseconds kOwnPause(2000);
 // Polls after which a thread that is awaited spares the processor, too: the other ranks may need it.
 constexpr int64_t kBusyPolls = 4096;
+// Collectives whose names are known when another rank tells which it works on.
+constexpr int64_t kRemembered = 1024;
 
 double seconds_of(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -29,13 +34,33 @@ Exchange::Exchange(Transport& transport, const GroupOptions& options)
       watched_(Clock::now()),
       sent_(watched_ - kBetweenSigns),
       heard_(watched_),
-      sign_(std::make_unique<uint8_t>(uint8_t{0})),
-      heard_sign_(std::make_unique<uint8_t>(uint8_t{0})) {}
+      names_(kRemembered, ""),
+      sign_(std::make_unique<Sign>()),
+      heard_sign_(std::make_unique<Sign>()) {}
 
 void Exchange::begin(const char* name, const std::atomic<bool>& is_awaited) {
   name_ = name;
   is_awaited_ = &is_awaited;
   tag_ = (tag_ + 1) % kLifeTag;
+  names_[static_cast<size_t>(++number_ % kRemembered)] = name;
+  compare(*heard_sign_);
+}
+
+Exchange::Sign Exchange::sign() const {
+  Sign sign;
+  sign.number = number_;
+  std::strncpy(sign.name, name_, sizeof(sign.name) - 1);
+  return sign;
+}
+
+/** DistributedError if the predecessor's collective is another one here. */
+void Exchange::compare(const Sign& other) const {
+  if (other.number <= 0 || other.number > number_ || other.number <= number_ - kRemembered) return;
+  const std::string_view name = names_[static_cast<size_t>(other.number % kRemembered)],
+                         found(other.name, strnlen(other.name, sizeof(other.name)));
+  TERCEL_CHECK(name.substr(0, sizeof(other.name) - 1) == found, DistributedError, "collective ", other.number, " is ",
+               name, " on rank ", rank(), ", and ", printable(found), " on rank ", predecessor(),
+               ": all ranks must make the same calls");
 }
 
 void Exchange::send(int64_t to, const void* data, int64_t bytes) {
@@ -99,35 +124,40 @@ void Exchange::watch() {
   watched_ = now;
   if (sending_ >= 0 && is_done(sending_, successor())) sending_ = -1;
   if (sending_ < 0 && now - sent_ >= kBetweenSigns) {
-    sending_ = transport_.send(successor(), kLifeTag, sign_.get(), 1);
+    *sign_ = sign();
+    sending_ = transport_.send(successor(), kLifeTag, sign_.get(), sizeof(Sign));
     sent_ = now;
   }
   if (receiving_ >= 0 && is_done(receiving_, predecessor())) {
     receiving_ = -1;
     heard_ = now;
+    compare(*heard_sign_);
   }
-  if (receiving_ < 0 && *heard_sign_ == 0)
-    receiving_ = transport_.receive(predecessor(), kLifeTag, heard_sign_.get(), 1);
+  if (receiving_ < 0 && !heard_sign_->is_last) receive_sign();
   // The last sign means that the other rank has ended its work.
-  if (*heard_sign_ == 0 && seconds_of(now - heard_) > options_.silence_seconds)
+  if (!heard_sign_->is_last && seconds_of(now - heard_) > options_.silence_seconds)
     throw_error<DistributedError>({"rank ", predecessor(), " has given no sign of life for ", options_.silence_seconds,
                                    " s: it is stopped, or its machine is"});
 }
 
+void Exchange::receive_sign() {
+  receiving_ = transport_.receive(predecessor(), kLifeTag, heard_sign_.get(), sizeof(Sign));
+}
+
 void Exchange::end_watch() {
   if (size() == 1) return;
-  uint8_t last = 1;
   const Clock::time_point begin = Clock::now();
   bool is_sent = false;
   for (int64_t polls = 0;; ++polls) {
     if (sending_ >= 0 && is_done(sending_, successor())) sending_ = -1;
     if (sending_ < 0 && !is_sent) {
-      sending_ = transport_.send(successor(), kLifeTag, &last, 1);
+      *sign_ = sign();
+      sign_->is_last = true;
+      sending_ = transport_.send(successor(), kLifeTag, sign_.get(), sizeof(Sign));
       is_sent = true;
     }
     if (receiving_ >= 0 && is_done(receiving_, predecessor())) receiving_ = -1;
-    if (receiving_ < 0 && *heard_sign_ == 0)
-      receiving_ = transport_.receive(predecessor(), kLifeTag, heard_sign_.get(), 1);
+    if (receiving_ < 0 && !heard_sign_->is_last) receive_sign();
     if (is_sent && sending_ < 0 && receiving_ < 0) return;
     check_time(begin);
     pause(polls);

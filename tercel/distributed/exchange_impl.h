@@ -66,9 +66,20 @@ class Exchange {
   std::unique_ptr<std::byte[]> scratch_;
   int64_t scratch_bytes_ = 0;
 
-  // Signs of life: 0, and 1 as the last one.
+  /** What a rank tells its successor: the collective that it works on. */
+  struct Sign {
+    int64_t number = 0;
+    char name[15] = {};
+    bool is_last = false;
+  };
+  void compare(const Sign& other) const;
+  Sign sign() const;
+  void receive_sign();
+
   Clock::time_point watched_, sent_, heard_;
-  std::unique_ptr<uint8_t> sign_, heard_sign_;
+  int64_t number_ = 0;                       // collectives that have begun
+  std::vector<const char*> names_;           // of the last ones, by number
+  std::unique_ptr<Sign> sign_, heard_sign_;  // whose addresses are those of transfers
   Transport::Ticket sending_ = -1, receiving_ = -1;
 };
 

@@ -13,9 +13,9 @@
 // Note [Lost ranks]
 // Each rank sends its successor a sign of life every second, also while its program computes. A rank that is silent for
 // `silence_seconds`, as it is stopped or its machine is, and one that does not come to a collective for
-// `timeout_seconds`, is an error that names it. From then on every call of the group fails, and five seconds later the
-// group ends the job, on all ranks, unless the program has done so (abort()). A rank that ends without close() takes
-// the job with it.
+// `timeout_seconds`, is an error that names it; so is a rank that makes another call than its successor, which the
+// signs of life tell. From then on every call of the group fails, and five seconds later the group ends the job, on all
+// ranks, unless the program has done so (abort()). A rank that ends without close() takes the job with it.
 #pragma once
 
 #include <cstdint>

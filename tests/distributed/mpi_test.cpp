@@ -98,6 +98,12 @@ const std::map<std::string, void (*)(ProcessGroup&)>& scenes() {
        [](ProcessGroup& group) {
          if (group.rank() != 1) wait_for_ever(group);
        }},
+      {"calls",
+       [](ProcessGroup& group) {
+         if (group.rank() == 1) group.close();
+         const Tensor x = filled(10, 1);
+         group.all_reduce(x, add()).wait();
+       }},
       {"sizes",
        [](ProcessGroup& group) {
          const Tensor x = filled(group.rank() == 1 ? 11 : 10, 0), out = filled(x.numel() * group.size(), 0);
@@ -196,6 +202,14 @@ TEST_F(Mpi, ARankThatLeavesEndsTheJob) {
   EXPECT_EQ(outcome.code, 7) << outcome.text;
   EXPECT_NE(outcome.text.find("tercel: error: rank 1: it leaves the group without close()"), std::string::npos)
       << outcome.text;
+}
+
+TEST_F(Mpi, OtherCallsOfAnotherRankAreErrors) {
+  const Outcome outcome = play("calls", 3);
+  EXPECT_EQ(outcome.code, 7) << outcome.text;
+  EXPECT_LT(outcome.seconds, 30);
+  // Of what has come first: a message of other bytes, or a sign of life.
+  EXPECT_NE(outcome.text.find("all ranks"), std::string::npos) << outcome.text;
 }
 
 TEST_F(Mpi, OtherSizesOnAnotherRankAreErrors) {

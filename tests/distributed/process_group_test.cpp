@@ -215,6 +215,23 @@ TEST(ProcessGroup, ARankThatDoesNotComeIsNamed) {
             "all_reduce: expected all ranks within 0.3 s, but ranks [2, 3] have not answered");
 }
 
+TEST(ProcessGroup, OtherCallsOfAnotherRankAreErrors) {
+  const auto other = [](Transport& transport) {
+    Exchange exchange(transport, {});
+    const std::atomic<bool> is_awaited = false;
+    exchange.begin("barrier", is_awaited);
+    barrier(exchange);
+    exchange.begin(transport.rank() == 0 ? "all_reduce" : "close", is_awaited);
+    barrier(exchange);
+    for (int i = 0; i < 200; ++i) {
+      exchange.watch();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  EXPECT_EQ(message_of<DistributedError>([&] { test::run_transports(2, other); }),
+            "collective 2 is all_reduce on rank 0, and close on rank 1: all ranks must make the same calls");
+}
+
 TEST(ProcessGroup, ASilentRankIsNamed) {
   const auto silent = [](Transport& transport) {
     if (transport.rank() == 1) return;
