@@ -51,16 +51,12 @@ std::string percent(int64_t part, int64_t whole) {
 /** "  ip: 1,460 of 2,014 values dropped, in 3.1 % of the train rows". */
 std::string dropped_text(const data::ConvertResult& result) {
   std::string text;
-  for (size_t f = 0; f < result.fields.size(); ++f) {
-    const data::FieldSummary& field = result.fields[f];
+  for (const data::FieldSummary& field : result.fields) {
     if (field.dropped_categories == 0) continue;
-    // Several values of a row: of a list, or of columns that share their keys.
-    const int64_t rows = result.dataset.train.rows();
-    const bool by_value = result.dataset.schema.slots[f].hotness > 1 || field.values > rows;
     text += str_cat({"  ", printable(field.name), ": ", format_count(field.dropped_categories), " of ",
                      format_count(field.categories), " values dropped, in ",
-                     percent(field.dropped_values, by_value ? field.values : rows), " of the ",
-                     by_value ? "values in train rows" : "train rows", "\n"});
+                     percent(field.dropped_values, field.is_list ? field.values : result.dataset.train.rows()),
+                     " of the ", field.is_list ? "values in train rows" : "train rows", "\n"});
   }
   if (result.cut_values > 0)
     text += str_cat({"  ", format_count(result.cut_values), " values beyond the longest list allowed left out\n"});

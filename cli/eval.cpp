@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,13 +10,16 @@
 #include "cli/metric_text.h"
 #include "cli/model_report.h"
 #include "cli/part_summary.h"
+#include "tercel/data/convert.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/movielens.h"
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/report/slice_titles.h"
 #include "tercel/recsys/row_keys.h"
+#include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
+#include "tercel/util/file.h"
 #include "tercel/util/format.h"
 
 namespace tercel::cli {
@@ -108,14 +112,52 @@ Json slices_json(const recsys::HeadDetails& head) {
   return list;
 }
 
+/** The dataset of a folder or URL, or files of text converted as the model's dataset was, in a folder for that time. */
+class EvaluatedData {
+ public:
+  EvaluatedData(const std::vector<std::string>& paths, const std::string& model, const CommonOptions& common) {
+    is_text_ =
+        paths.size() > 1 || paths[0] == "-" || (!is_url(paths[0]) && exists(paths[0]) && !is_directory(paths[0]));
+    if (!is_text_) {
+      dataset_ = data::load_dataset(paths[0]);
+      return;
+    }
+    const data::Dataset like = recsys::text_description(model);
+    folder_.emplace(join_path(std::filesystem::temp_directory_path().string(), "tercel-eval"));
+    Progress progress(common, "convert");
+    const auto observer = [&](const data::ConvertProgress& now) {
+      check_interrupted();
+      const double share =
+          now.bytes_total > 0 ? static_cast<double>(now.bytes_done) / static_cast<double>(now.bytes_total) : 0;
+      progress.update(share, now.rows);
+    };
+    dataset_ =
+        data::convert_like(like, paths, join_path(folder_->temporary_path(), "data"), {}, false, observer).dataset;
+  }
+
+  const data::Dataset& dataset() const { return dataset_; }
+  /** All of its rows are in the train part. */
+  bool is_text() const { return is_text_; }
+
+ private:
+  bool is_text_ = false;
+  std::optional<AtomicDir> folder_;  // removed at the end
+  data::Dataset dataset_;
+};
+
 }  // namespace
 
 int run_eval(CommandLine& line) {
-  std::string model_path, data_path;
+  std::string model_path;
+  std::vector<std::string> data_paths;
   EvalFlags flags;
   CommonOptions common;
   line.argument("MODEL", "folder of a run (its best checkpoint is taken) or of a checkpoint in it", model_path);
-  line.argument("DATA", "folder of a dataset with the model's vocabulary", data_path);
+  line.arguments(
+      "DATA",
+      "folder of a dataset with the model's vocabulary, or files of text like that which the model's dataset "
+      "was converted from, of which all rows are taken; '-': the standard input",
+      data_paths);
   line.options(flags);
   line.options(common);
   line.example("tercel eval runs/first data --metrics auc,gauc,ne --group-by user --slice-by country");
@@ -124,7 +166,9 @@ int run_eval(CommandLine& line) {
 
   recsys::LoadedModel model = recsys::load_model(model_path);
   report_model(common, model);
-  const data::Dataset dataset = data::load_dataset(data_path);
+  const EvaluatedData data(data_paths, model_path, common);
+  const data::Dataset& dataset = data.dataset();
+  if (data.is_text()) flags.part = data::PartName::Train;
   if (const std::string difference = recsys::check_dataset_fits(model.data, dataset); !difference.empty())
     print_warning(common, str_cat({dataset.folder, ": ", difference}));
   const data::DataPart& part = dataset.part(flags.part);

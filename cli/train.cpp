@@ -79,7 +79,8 @@ struct TrainFlags {
 
 /** Flags that are short for --set; empty: not given. */
 struct ConfigFlags {
-  std::string epochs, early_stop, batch_size, lr, optimizer, seed, validation, weight, on_bad_record, max_bad_records;
+  std::string epochs, early_stop, batch_size, lr, optimizer, seed, validation, weight, on_nan, clip_grad_norm,
+      on_bad_record, max_bad_records;
 
   static constexpr auto fields() {
     return option_list(
@@ -100,6 +101,10 @@ struct ConfigFlags {
             "tenth train row"),
         option_field<&ConfigFlags::weight>("weight",
                                            "further column of DATA with the weight of each row, in losses and metrics"),
+        option_field<&ConfigFlags::on_nan>(
+            "on_nan", "stop|skip: at a loss or gradients that are not finite, stop or pass over the batch"),
+        option_field<&ConfigFlags::clip_grad_norm>("clip_grad_norm",
+                                                   "largest norm of all gradients, which are scaled down to it"),
         option_field<&ConfigFlags::on_bad_record>("on_bad_record",
                                                   "fail|skip: at a bad record, fail or leave out the row"),
         option_field<&ConfigFlags::max_bad_records>("max_bad_records", "rows that may be left out"));
@@ -115,6 +120,8 @@ struct ConfigFlags {
         {"--seed", "solver.seed", seed},
         {"--validation", "data.validation", validation},
         {"--weight", "data.weight", weight},
+        {"--on-nan", "solver.on_nan", on_nan},
+        {"--clip-grad-norm", "solver.clip_grad_norm", clip_grad_norm},
         {"--on-bad-record", "data.on_bad_record", on_bad_record},
         {"--max-bad-records", "data.max_bad_records", max_bad_records}};
     for (const auto& [flag, entry, value] : all)

@@ -366,9 +366,16 @@ def test_columns_share_keys(tmp_path):
     for shared in ("history+item", ["history+item"]):
         made = td.convert_csv(text, tmp_path / "data", shared_keys=shared, replace=True, **options)
         assert [(slot.size, slot.first_key) for slot in made.dataset.schema.slots] == [(4, 0), (4, 0)]
-        assert [(field.name, field.categories, field.values) for field in made.fields] == [("history", 3, 6), ("item", 0, 0)]
+        assert [(field.name, field.categories, field.values) for field in made.fields] == [("history+item", 3, 6)]
         batch = next(iter(made.dataset.batches(batch_size=3)))
         assert batch["keys"].keys.tolist() == [1, 2, 3, 3, 1, 2]
+        # HugeCTR's array says it, too.
+        sizes = made.dataset.schema.slot_size_array
+        assert sizes == [0, 4]
+        files = td.open_files("norm", train_list=tmp_path / "data/train.txt", label_dim=1, dense_dim=0,
+                              nnz_per_slot=[2, 1], slot_size_array=sizes, key_type="i64")
+        assert [(slot.size, slot.first_key) for slot in files.schema.slots] == [(4, 0), (4, 0)]
+        assert td.verify_dataset(files) == []
     with pytest.raises(tc.ConfigError, match="option 'shared_keys': expected columns with '\\+' between them, found 'item'"):
         td.convert_csv(text, tmp_path / "other", shared_keys="item", **options)
 

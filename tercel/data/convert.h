@@ -24,10 +24,10 @@ struct ConvertProgress {
 
 using ConvertProgressFunction = FunctionRef<void(const ConvertProgress&)>;
 
-/** What became of the values of a categorical field in the train rows. */
+/** What became of the values of a categorical field, or of several that share their keys, in the train rows. */
 struct FieldSummary {
-  std::string name;
-  // Of the first of several fields that share their keys, the following are of all of them, and 0 of the others.
+  std::string name;                // "item", "history+item"
+  bool is_list = false;            // rows may have several values
   int64_t categories = 0;          // different ones, without the missing one; 0 in hashed fields
   int64_t dropped_categories = 0;  // those with fewer rows than min_count
   int64_t values = 0;              // that are not missing

@@ -39,7 +39,7 @@ struct SplitOptions {
         option_field<&SplitOptions::test_every>(
             "test_every",
             "row r is a test row where r % K == K - 1; 0: none; -1: 10, or none where another option chooses test or "
-            "validation rows by place or file",
+            "validation rows by place, time or file",
             at_least(-1)),
         option_field<&SplitOptions::valid_every>(
             "valid_every",
@@ -215,7 +215,9 @@ struct CsvOptions : TableOptions {
             "column with the weight of each row, a number that is not negative, kept as a further column of the "
             "dataset; needs a format that holds those"),
         option_field<&CsvOptions::time_column>(
-            "time_column", "column of numbers or ISO timestamps to which test_from and valid_from refer"),
+            "time_column",
+            "column of numbers or ISO timestamps to which test_from and valid_from refer; without valid_from the last "
+            "tenth by time of the rows that are no test rows is the validation part"),
         option_field<&CsvOptions::time_parts>(
             "time_parts",
             "parts of timestamps as further categorical fields: ts=hour,weekday; of year, month, day, weekday (1: "

@@ -229,17 +229,20 @@ void Converter::check_rows() const {
 
 size_t Converter::group_of(size_t source) const { return index_of(parts_[source].value_or(PartName::Train)); }
 
-/** The field's own counts, with those of the fields that share its keys. */
-void Converter::join_counts(size_t f) {
+/** Adds the counts of the fields that share a field's keys to its own. */
+void Converter::join_counts(size_t f, FieldSummary& summary) {
   FieldCounts& counts = survey_->fields()[f];
+  summary.name = format_.fields[f].name;
+  summary.is_list = counts.hotness > 1;
   for (size_t other = f + 1; other < format_.fields.size(); ++other) {
     if (format_.fields[other].keys_of != f) continue;
+    summary.name += "+" + format_.fields[other].name;
+    summary.is_list = true;
     FieldCounts& part = survey_->fields()[other];
     part.table.for_each(
         [&](std::string_view category, int64_t count) { TERCEL_ASSERT(counts.table.add(category, count)); });
     counts.values += part.values;
     part.table = TokenTable();
-    part.values = 0;
   }
 }
 
@@ -260,7 +263,6 @@ std::vector<std::string_view> Converter::kept_categories(size_t f, FieldSummary&
   std::sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) {
     return a.count != b.count ? a.count > b.count : a.category < b.category;
   });
-  summary.name = format_.fields[f].name;
   summary.categories = counts.table.size();
   summary.dropped_categories = counts.table.size() - static_cast<int64_t>(kept.size());
   summary.values = counts.values;
@@ -288,8 +290,12 @@ RowEncoder Converter::make_encoder(ConvertResult& result) {
   }
   Vocabulary vocabulary;
   for (size_t f = 0; f < format_.fields.size(); ++f) {
-    join_counts(f);
+    if (format_.fields[f].keys_of) {
+      vocabulary.add_field(format_.fields[f].name, {});
+      continue;
+    }
     FieldSummary summary;
+    join_counts(f, summary);
     vocabulary.add_field(format_.fields[f].name, kept_categories(f, summary));
     result.fields.push_back(std::move(summary));
     // The counts are no longer needed, and may be large.

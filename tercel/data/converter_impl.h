@@ -61,7 +61,7 @@ class Converter {
   void report(int pass, int64_t rows, int64_t bytes_done, int64_t bytes_total);
   RowEncoder make_encoder(ConvertResult& result);
   DenseEncoding dense_encoding() const;
-  void join_counts(size_t f);
+  void join_counts(size_t f, FieldSummary& summary);
   std::vector<std::string_view> kept_categories(size_t f, FieldSummary& summary) const;
   Schema make_schema(const RowEncoder& encoder) const;
   void fill_conversion(Conversion& conversion, const RowEncoder& encoder,

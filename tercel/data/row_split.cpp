@@ -28,9 +28,8 @@ RowSplit::RowSplit(const SplitOptions& options, bool by_time, TimeUnit unit, int
   exclude(owner, valid_every, "valid_every", valid_from, "valid_from");
   exclude(owner, valid_every, "valid_every", !options.valid.empty(), "valid");
   exclude(owner, valid_from, "valid_from", !options.valid.empty(), "valid");
-  TERCEL_CHECK(!by_time || test_from || valid_from, ConfigError, "[", owner,
-               "] option 'time_column': expected 'test_from' or 'valid_from' too, found neither");
-  const bool chosen = test || test_from || valid_from;
+  // By time, the last tenth of the rows validates.
+  const bool chosen = test || test_from || valid_from || by_time;
   test_every_ = options.test_every >= 0 ? options.test_every : chosen ? 0 : test_every_default;
   test_from_ = bound(options.test_from, "test_from");
   valid_from_ = bound(options.valid_from, "valid_from");

@@ -273,7 +273,10 @@ std::optional<double> Evaluation::score() const {
   double sum = 0, heads = 0;
   for (const Metric& metric : metrics) {
     if (metric.name == "auc") auc = metric.value;
-    if (metric.name.substr(0, metric.name.find('/')) != kLogLoss) continue;
+    if (metric.name == kLogLoss) return -metric.value;
+    // Of each head, "log_loss/loss1"; those of its labels have another slash.
+    const size_t slash = metric.name.find('/');
+    if (metric.name.substr(0, slash) != kLogLoss || metric.name.find('/', slash + 1) != std::string::npos) continue;
     sum += metric.value;
     heads += 1;
   }

@@ -146,8 +146,6 @@ Session::Session(const ModelConfig& config, const data::Dataset& dataset)
     : Session(config, dataset, Model(config, dataset.schema)) {
   dataset_name_ = dataset.name();
   train_reader_ = std::make_unique<data::BatchReader>(dataset, data::PartName::Train, train_reading(config, model_));
-  TERCEL_CHECK(config.solver.batchsize <= train_reader_->epoch_rows(), ConfigError, "solver: batchsize is ",
-               config.solver.batchsize, " but ", dataset.name(), " has ", train_reader_->epoch_rows(), " train rows");
   validation_reader_ = open_validation(dataset, config, model_);
   if (dataset.test.rows() > 0)
     test_reader_ =

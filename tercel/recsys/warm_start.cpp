@@ -129,8 +129,7 @@ class Copier {
       TableCopy copy{tables[t].get(), same->get(), {}};
       const std::vector<size_t> old_slots = slots_of(from_.model, static_cast<size_t>(same - old_tables.begin()));
       const std::vector<size_t> slots = slots_of(model_, t);
-      for (size_t s = 0; s < slots.size(); ++s)
-        if (!has_keys_of(slots[s], {slots.data(), s})) pair_slot(slots[s], old_slots, copy.keys);
+      for (const std::vector<size_t>& group : groups_of(slots)) pair_group(group, old_slots, copy.keys);
       if (may_have_any_key(*tables[t], schema_, slots_of(model_, t)) &&
           may_have_any_key(**same, old_schema_, old_slots))
         pair_all(**same, copy.keys);
@@ -169,12 +168,41 @@ class Copier {
         ++pairs.without;
   }
 
-  /** Whether a slot shares its keys with one of the others. */
-  bool has_keys_of(size_t slot, Span<size_t> others) const {
-    const data::Slot& now = schema_.slots[slot];
-    return now.size > 0 && std::any_of(others.begin(), others.end(), [&](size_t other) {
-             return schema_.slots[other].size == now.size && schema_.slots[other].first_key == now.first_key;
-           });
+  /** The slots, those that share their keys together. */
+  std::vector<std::vector<size_t>> groups_of(const std::vector<size_t>& slots) const {
+    std::vector<std::vector<size_t>> groups;
+    for (const size_t slot : slots) {
+      const data::Slot& now = schema_.slots[slot];
+      const auto same = std::find_if(groups.begin(), groups.end(), [&](const std::vector<size_t>& group) {
+        const data::Slot& other = schema_.slots[group.front()];
+        return now.size > 0 && now.size == other.size && now.first_key == other.first_key;
+      });
+      if (same == groups.end())
+        groups.push_back({slot});
+      else
+        same->push_back(slot);
+    }
+    return groups;
+  }
+
+  /** Finds the keys of slots that share them: each key in the old slot of the first name that has it. */
+  void pair_group(const std::vector<size_t>& group, const std::vector<size_t>& old_slots, KeyPairs& out) const {
+    if (group.size() == 1) return pair_slot(group.front(), old_slots, out);
+    const data::Slot& now = schema_.slots[group.front()];
+    std::vector<bool> is_found(static_cast<size_t>(now.size), false);
+    int64_t found = 0;
+    for (const size_t slot : group) {
+      KeyPairs of_slot;
+      pair_slot(slot, old_slots, of_slot);
+      for (size_t i = 0; i < of_slot.now.size(); ++i) {
+        const auto key = static_cast<size_t>(of_slot.now[i] - now.first_key);
+        if (is_found[key]) continue;
+        is_found[key] = true;
+        ++found;
+        out.add(of_slot.now[i], of_slot.before[i]);
+      }
+    }
+    out.without += now.size - found;
   }
 
   /** Finds the keys of a slot in the slot of the same name, among those of the old table. */

@@ -47,9 +47,12 @@ TEST_F(ReportCommands, EvalMeasuresWhatItIsAskedFor) {
   const Outcome shown = run({"eval", root_ / "run", root_ / "data", "--metrics", "auc,gauc,ne,hit_rate@2", "--group-by",
                              "user", "--slice-by", "c", "--slices", "3"});
   ASSERT_EQ(shown.code, 0) << shown.err;
-  for (const char* text : {"gauc ", "ne ", "hit_rate@2 ", "\nby c:\n", "  c0  20 rows  mean label 0.3", "  log_loss "})
+  for (const char* text : {"gauc ", "ne ", "hit_rate@2 ", "\nby c:\n", "  c0  20 rows  mean label 0.3"})
     EXPECT_NE(shown.out.find(text), std::string::npos) << text << shown.out;
   EXPECT_EQ(shown.out.find("accuracy"), std::string::npos);
+  const size_t slices = shown.out.find("\nby c:\n");
+  EXPECT_NE(shown.out.find("  ne ", slices), std::string::npos) << shown.out;
+  EXPECT_EQ(shown.out.find("gauc", slices), std::string::npos) << "slices are no groups" << shown.out;
   const Outcome as_json =
       run({"eval", root_ / "run", root_ / "data", "--metrics", "log_loss", "--slice-by", "c", "--json"});
   ASSERT_EQ(as_json.code, 0) << as_json.err;

@@ -382,7 +382,8 @@ TEST_F(TrainCommands, WithoutOutRunsHaveFoldersOfTheirOwn) {
       const Outcome outcome = program->wait();
       EXPECT_EQ(outcome.code, 0) << outcome.err;
     }
-    expect_error(run({"train", "data", "--quiet", "--set", "solver.batchsize=1000"}), 2, {"batchsize is 1000"});
+    expect_error(run({"train", "data", "--quiet", "--set", "solver.batchsize=1000", "--set", "data.drop_last=true"}), 2,
+                 {"'batch_size': expected at most 270"});
   }
   // A folder beside it, of a --refit that was stopped, keeps its number.
   std::filesystem::create_directories("runs/wdl-1-selection");
@@ -393,6 +394,26 @@ TEST_F(TrainCommands, WithoutOutRunsHaveFoldersOfTheirOwn) {
   for (int n = 1; n <= 24; ++n)
     EXPECT_TRUE(std::filesystem::exists(root_ / ("runs/dlrm-" + std::to_string(n) + "/checkpoints"))) << n;
   EXPECT_FALSE(std::filesystem::exists(root_ / "runs/dlrm-25")) << "after an error before the first step";
+}
+
+TEST_F(TrainCommands, TextIsEvaluatedAsItsDataset) {
+  const auto temporaries = [] {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::temp_directory_path()))
+      count += entry.path().filename().string().starts_with("tercel-eval") ? 1 : 0;
+    return count;
+  };
+  const size_t before = temporaries();
+  ASSERT_EQ(run({"convert", "csv", root_ / "rows.csv", root_ / "later", "--like", root_ / "run"}).code, 0);
+  const Outcome dataset = run({"eval", root_ / "run", root_ / "later", "--part", "train"}),
+                text = run({"eval", root_ / "run", root_ / "rows.csv"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(text.out, dataset.out);
+  const Outcome twice = run({"eval", root_ / "run", root_ / "rows.csv", root_ / "rows.csv", "--json"});
+  EXPECT_EQ(parse_json(twice.out, "stdout", JsonErrors::Data)["rows"], 2 * 400) << twice.out << twice.err;
+  root_.put("bad.csv", "y,a,c\n1,2\n");
+  expect_error(run({"eval", root_ / "run", root_ / "bad.csv"}), 3, {"bad.csv: line 2"});
+  EXPECT_EQ(temporaries(), before) << "nothing is left";
 }
 
 TEST_F(TrainCommands, MistakesAreOneLine) {
@@ -407,7 +428,7 @@ TEST_F(TrainCommands, MistakesAreOneLine) {
   expect_error(run({"generate", root_ / "run", "--force", "--rows", "10"}), 4, {"contains no dataset.json"});
   expect_error(run({"train", root_ / "data", "--resume", "auto"}), 2, {"--resume auto needs --out"});
   expect_error(run({"train", root_ / "run"}), 3, {"expected a folder with dataset.json"});
-  expect_error(run({"eval", root_ / "run", root_ / "rows.csv"}), 3, {"expected a dataset's folder, found a file"});
+  expect_error(run({"eval", root_ / "run", root_ / "run/config.json"}), 3, {"config.json: line 1: expected a column"});
   expect_error(run({"predict", root_ / "data", root_ / "rows.csv"}), 3, {"no trained model"});
   expect_error(run({"convert", "csv", root_ / "rows.csv", root_ / "x"}), 2, {"option --label is missing"});
   expect_error(run({"convert", "norm", root_ / "x", "--nnz-per-slot", "1"}), 2, {"option --train-list is missing"});

@@ -114,6 +114,13 @@ TEST(ConvertSplit, TheLastTenthByTimeValidates) {
   EXPECT_EQ(std::set<float>(valid.begin(), valid.end()), (std::set<float>{36, 37, 38, 39}));
   EXPECT_EQ(dataset.train.rows(), 36);
   EXPECT_EQ(*dataset.conversion->setting("valid_from"), "36");
+  CsvOptions without_test = options;
+  without_test.test_from = "";
+  const Numbers alone = divide(text, without_test);
+  EXPECT_EQ(std::set<float>(alone.valid.begin(), alone.valid.end()), (std::set<float>{45, 46, 47, 48, 49}));
+  EXPECT_TRUE(alone.test.empty());
+  without_test.test_every = 5;
+  EXPECT_EQ(divide(text, without_test).test.size(), 10u) << "where it is asked for";
   options.valid_every = 0;
   EXPECT_EQ(divide(text, options).valid.size(), 0u);
   options.valid_every = 4;
@@ -196,7 +203,6 @@ TEST(ConvertSplit, OptionsExcludeEachOther) {
   refused([](CsvOptions& o) { o.valid_from = "2024-05-01"; }, "(a time needs 'time_column' too), found '2024-05-01'");
   refused([](CsvOptions& o) { o.time_column = "ts", o.test_from = "May"; },
           "option 'test_from': expected a number or a timestamp such as 2024-05-01T12:30:00, found 'May'");
-  refused([](CsvOptions& o) { o.time_column = "ts"; }, "'time_column': expected 'test_from' or 'valid_from' too");
   refused([](CsvOptions& o) { o.test_every = -2; }, "option 'test_every': expected at least -1");
 }
 

@@ -112,6 +112,9 @@ TEST(Checkpoint, ModelsAreComparedByLogLossOrAuc) {
   EXPECT_EQ(score({{"accuracy", 0.9}, {"log_loss", 0.5}}), -0.5);
   EXPECT_EQ(score({{"log_loss/click", 0.5}, {"auc/click", 0.9}, {"log_loss/buy", 0.25}}), -0.375)
       << "of several heads the mean";
+  EXPECT_EQ(score({{"log_loss/a", 0.5}, {"log_loss/b", 0.25}, {"log_loss/b/0", 0.1}, {"log_loss/b/1", 0.4}}), -0.375);
+  EXPECT_EQ(score({{"log_loss", 0.25}, {"log_loss/loss/0", 0.1}, {"log_loss/loss/1", 0.7}}), -0.25)
+      << "those of labels are not of heads";
   EXPECT_EQ(score({{"auc/click", 0.9}, {"log_loss_other", 1}}), std::nullopt);
 }
 

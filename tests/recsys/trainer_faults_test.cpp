@@ -106,7 +106,7 @@ TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
       TERCEL_EXPECT_THROW(Trainer(stateful_config(assignments), dataset, root / run, Resume::Never), ConfigError, text);
     EXPECT_EQ(differences(before, root.tree()), "") << text;
   };
-  refuses({"solver.batchsize=1000"}, "batchsize is 1000");
+  refuses({"solver.batchsize=1000", "data.drop_last=true"}, "'batch_size': expected at most 300");
   refuses({"optimizer.type=MomentumSGD", "optimizer.update_type=LazyGlobal"},
           "[LocalizedSlotSparseEmbeddingHash e1]: update_type LazyGlobal is not available for MomentumSGD");
   refuses({"layers.e2.optimizer.type=RMSProp", "layers.e2.optimizer.update_type=LazyGlobal"},

@@ -333,11 +333,17 @@ TEST(Trainer, RefusesDataWithoutRows) {
                       "data: train: expected rows");
 }
 
-TEST(Trainer, RefusesABatchLargerThanTheData) {
+TEST(Trainer, ABatchMayBeLargerThanTheData) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 20, 0.25);
-  TERCEL_EXPECT_THROW(Trainer(preset_config("dlrm", {"solver.batchsize=16"}), dataset, root / "run", Resume::Never),
-                      ConfigError, "batchsize is 16 but");
+  const std::vector<std::string> large = {"solver.batchsize=16", "solver.epochs=3", "data.validation=none"};
+  Trainer trainer(preset_config("dlrm", large), dataset, root / "run", Resume::Never);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+  EXPECT_EQ(trainer.step(), 3) << "an epoch is one short batch";
+  EXPECT_EQ(trainer.session().rows(), 3 * trainer.train_rows());
+  TERCEL_EXPECT_THROW(Trainer(preset_config("dlrm", {"solver.batchsize=16", "data.drop_last=true"}), dataset,
+                              root / "none", Resume::Never),
+                      ConfigError, "'batch_size': expected at most 15");
 }
 
 TEST(Trainer, RefusesASecondWriter) {

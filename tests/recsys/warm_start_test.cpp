@@ -145,6 +145,10 @@ TEST(WarmStart, SlotsThatShareTheirKeysCountOnce) {
   // Of each of the two tables: c12 to c18 and three d, as c19 occurs in test rows only, and the rest.
   EXPECT_EQ(result.rows, 2 * (1 + 7 + 3));
   EXPECT_EQ(result.new_rows, 2 * 18);
+  LoadedModel of_apart = trained(root, apart, "apart-run");
+  Session joined(config_of(), first);
+  joined.initialize();
+  EXPECT_EQ(warm_start(joined.model(), first, of_apart).rows, 2 * (1 + 7 + 3)) << "each key in the slot that has it";
   Session other(config_of(), apart);
   other.initialize();
   EXPECT_EQ(warm_start(other.model(), apart, from).rows, 2 * (1 + 7 + 1 + 3)) << "both slots find theirs";

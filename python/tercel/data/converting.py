@@ -33,7 +33,7 @@ def _list_of(value: Any) -> List[Any]:
 def _columns_of(options: Mapping[str, Any]) -> List[str]:
     """The columns that options name, each once, that of the label first."""
     names = _list_of(options.get("label")) + _list_of(options.get("dense")) + _list_of(options.get("categorical"))
-    names += _list_of(options.get("weight_column")) + _list_of(options.get("time_column"))
+    names += _list_of(options.get("weight_column") or None) + _list_of(options.get("time_column") or None)
     names += [piece.split("=")[0] for piece in time_parts_of(options.get("time_parts") or ()) if "=" in piece]
     return list(dict.fromkeys(names))
 

@@ -54,8 +54,23 @@ class Schema:
 
     @property
     def slot_size_array(self) -> List[int]:
-        """The number of keys of each slot; 0 where any key may occur."""
-        return [slot.size for slot in self.slots]
+        """
+        HugeCTR's: the number of keys of each slot, by which those of later ones are offset, and 0 of a slot that shares
+        the keys of the next one. Where no such array gives the slots their keys, their sizes; 0 where any key may occur.
+        """
+        sizes = [slot.size for slot in self.slots]
+        known = sizes.index(0) if 0 in sizes else len(sizes)
+        if known == 0 or self.slots[0].first_key != 0 or any(sizes[known:]):
+            return sizes
+        first = [slot.first_key for slot in self.slots[:known]]
+        steps = [after - before for before, after in zip(first, first[1:])] + [sizes[known - 1]]
+        # Each slot has the size of the next step above 0.
+        following = sizes[known - 1]
+        for step, size in zip(reversed(steps), reversed(sizes[:known])):
+            following = step or following
+            if step < 0 or following != size:
+                return sizes
+        return steps + sizes[known:]
 
     @classmethod
     def _of(cls, values: Dict[str, Any]) -> "Schema":

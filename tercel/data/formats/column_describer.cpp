@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tercel/data/formats/column_describer_impl.h"
+#include "tercel/data/slot_sizes_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -108,25 +109,9 @@ void ColumnDescriber::add_column(const std::string& name) {
   schema_.columns.push_back({name, is_integer ? ColumnType::I64 : ColumnType::F32});
 }
 
-// HugeCTR's rule: the keys of slot i are offset by the sum of the sizes before it; a size of 0 gives a slot the keys
-// of the next one that has a size. Slots behind the end of the array are not offset.
 void ColumnDescriber::set_sizes() {
-  const std::vector<int64_t>& sizes = columns_.slot_size_array;
-  std::vector<Slot>& slots = schema_.slots;
-  TERCEL_CHECK(sizes.size() <= slots.size(), ConfigError, "[", owner_, "] option 'slot_size_array': expected at most ",
-               slots.size(), " sizes, one for each slot, found ", sizes.size());
-  int64_t sum = 0;
-  for (size_t s = 0; s < sizes.size(); ++s) {
-    const auto next = std::find_if(sizes.begin() + static_cast<std::ptrdiff_t>(s), sizes.end(),
-                                   [](int64_t size) { return size > 0; });
-    options_.keys[s].offset = sum;
-    if (next != sizes.end()) {
-      slots[s].size = *next;
-      slots[s].first_key = sum;
-    }
-    TERCEL_CHECK(!__builtin_add_overflow(sum, sizes[s], &sum), ConfigError, "[", owner_,
-                 "] option 'slot_size_array': expected sizes whose sum fits in 64 bits");
-  }
+  const std::vector<int64_t> offsets = set_slot_sizes(schema_.slots, columns_.slot_size_array, owner_);
+  for (size_t s = 0; s < offsets.size(); ++s) options_.keys[s].offset = offsets[s];
 }
 
 void ColumnDescriber::set_hotness() {

@@ -8,6 +8,7 @@
 #include "tercel/data/formats/norm_layout_impl.h"
 #include "tercel/data/formats/norm_source_impl.h"
 #include "tercel/data/formats/norm_writer_impl.h"
+#include "tercel/data/slot_sizes_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -104,11 +105,10 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
   for (size_t s = 0; s < slot_num; ++s) {
     Slot slot;
     slot.name = str_cat({"slot", s});
-    slot.size = spec.slot_size_array.empty() ? 0 : spec.slot_size_array[s];
     slot.hotness = spec.nnz_per_slot[s];
     schema.slots.push_back(std::move(slot));
   }
-  schema.set_consecutive_keys();
+  set_slot_sizes(schema.slots, spec.slot_size_array, kOwner);
   schema.check(kOwner);
   const NormLayout layout(schema, options, false);
   dataset.train = part_from_list(spec.train_list, layout);

@@ -89,8 +89,10 @@ struct NormSpec {
         option_field<&NormSpec::dense_dim>("dense_dim", "dense values of a row", at_least(0)),
         option_field<&NormSpec::nnz_per_slot>("nnz_per_slot", "for each slot, the most keys that a row has in it",
                                               at_least(1)),
-        option_field<&NormSpec::slot_size_array>("slot_size_array", "keys of each slot; empty: any key may occur",
-                                                 at_least(1)),
+        option_field<&NormSpec::slot_size_array>(
+            "slot_size_array",
+            "keys of each slot, by which those of later ones are offset; 0: as the next; empty: any key may occur",
+            at_least(0)),
         option_field<&NormSpec::key_type>("key_type", "width of the keys in the files"),
         option_field<&NormSpec::check_mode>("check_mode", "framing of the records"));
   }

@@ -5,6 +5,7 @@
 #include "tercel/data/formats/raw_base_impl.h"
 #include "tercel/data/formats/raw_source_impl.h"
 #include "tercel/data/formats/raw_writer_impl.h"
+#include "tercel/data/slot_sizes_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -75,11 +76,10 @@ void describe_raw_files(Dataset& dataset, const RawTypes& types, const RawFilesS
   for (size_t s = 0; s < slot_num; ++s) {
     Slot slot;
     slot.name = str_cat({"slot", s});
-    slot.size = spec.slot_size_array.empty() ? 0 : spec.slot_size_array[s];
     slot.hotness = spec.nnz_per_slot[s];
     schema.slots.push_back(std::move(slot));
   }
-  schema.set_consecutive_keys();
+  set_slot_sizes(schema.slots, spec.slot_size_array, types.format);
   schema.check(types.format);
   TERCEL_CHECK(eval_num_samples == 0 || !spec.test.empty(), ConfigError, "[", types.format,
                "] option 'eval_num_samples': expected files of that part too, found none");

@@ -61,8 +61,10 @@ struct RawFilesSpec {
         option_field<&RawFilesSpec::dense_dim>("dense_dim", "dense values of a row", at_least(0), at_most(kMaxDim)),
         option_field<&RawFilesSpec::nnz_per_slot>("nnz_per_slot", "for each slot, the keys that every row has in it",
                                                   at_least(1), at_most(kMaxHotness)),
-        option_field<&RawFilesSpec::slot_size_array>("slot_size_array", "keys of each slot; empty: any key may occur",
-                                                     at_least(1)),
+        option_field<&RawFilesSpec::slot_size_array>(
+            "slot_size_array",
+            "keys of each slot, by which those of later ones are offset; 0: as the next; empty: any key may occur",
+            at_least(0)),
         option_field<&RawFilesSpec::slot_offsets>(
             "slot_offsets",
             "add: keys in the files begin at 0 in every slot, and the sizes of the slots before are added"));

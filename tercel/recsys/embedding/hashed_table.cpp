@@ -182,7 +182,8 @@ int64_t HashedTable::take_row(const InUse& in_use) {
   }
   TERCEL_CHECK(!is_full, RuntimeError, "embedding table '", name(), "': Runtime vocabulary size (",
                options_.capacity + 1, ") exceeds max_vocabulary_size_per_gpu (", options_.capacity,
-               evicts() ? "): the keys of one batch are more"
+               evicts() ? "): the keys of one batch are more, and none of them can be evicted; a smaller batch or a "
+                          "larger workspace_size_per_gpu_in_mb or max_vocabulary_size_global is needed"
                         : "): more keys have occurred than the table may have rows; a larger "
                           "workspace_size_per_gpu_in_mb or max_vocabulary_size_global, or eviction, is needed");
   if (evicts()) {

@@ -46,8 +46,13 @@ Tensor column_of(const Tensor& weights) { return weights.defined() ? unsqueeze(w
 
 BinaryCrossEntropyLoss::BinaryCrossEntropyLoss(const Options& options, const BuildContext& context)
     : LossLayer(options, context) {
-  if (!has_columns(context) || context.bottoms[0].sizes[0] != 1 || context.bottoms[1].sizes[0] != 1)
-    refuse_inputs(context, "a logit [batch, 1] and a label [batch, 1]");
+  if (!has_columns(context) || context.bottoms[0].sizes[0] != 1 || context.bottoms[1].sizes[0] != 1) {
+    const bool has_labels =
+        context.bottoms.size() == 2 && !context.bottoms[1].sizes.empty() && context.bottoms[1].sizes[0] > 1;
+    refuse_inputs(context, has_labels ? "a logit [batch, 1] and a label [batch, 1] (several labels need a "
+                                        "MultiCrossEntropyLoss, as the model mmoe has, or a loss each)"
+                                      : "a logit [batch, 1] and a label [batch, 1]");
+  }
 }
 
 Tensor BinaryCrossEntropyLoss::reduced(const Tensor& logits, const Tensor& labels, const Tensor& weights,

@@ -44,7 +44,7 @@ void check_targets(const std::vector<MetricTarget>& targets,
 HeadMetrics::HeadMetrics(std::vector<Head> heads, const MetricOptions& options)
     : heads_(std::move(heads)), options_(options) {
   check_metric_options(options, "solver");
-  for (const Head& head : heads_) states_.emplace_back(head).columns.push_back(make_all());
+  for (const Head& head : heads_) states_.emplace_back(head, options).columns.push_back(make_all());
   if (!options_.targets.empty()) check_targets(options_.targets, values());
 }
 
@@ -87,6 +87,19 @@ double HeadMetrics::value_of(const State& state, size_t metric) const {
   return defined > 0 ? sum / defined : std::numeric_limits<double>::quiet_NaN();
 }
 
+/** The metrics of each label of a head of several. */
+void HeadMetrics::add_labels(size_t h, std::vector<std::pair<std::string, double>>& out) const {
+  const Head& head = heads_[h];
+  if (head.kind != LossKind::Columns || head.columns == 1) return;
+  const std::vector<Metrics>& columns = states_[h].columns;  // one without rows
+  for (size_t c = 0; c < static_cast<size_t>(head.columns); ++c)
+    for (size_t m = 0; m < options_.metrics.size(); ++m) {
+      const bool is_defined = c < columns.size() && !states_[h].has_nan;
+      out.emplace_back(str_cat({options_.metrics[m], "/", head.name, "/", c}),
+                       is_defined ? columns[c][m]->value() : std::numeric_limits<double>::quiet_NaN());
+    }
+}
+
 std::vector<std::pair<std::string, double>> HeadMetrics::values() const {
   std::vector<std::pair<std::string, double>> all;
   const auto ranking = std::find(options_.metrics.begin(), options_.metrics.end(), kRanking);
@@ -108,6 +121,7 @@ std::vector<std::pair<std::string, double>> HeadMetrics::values() const {
         shares += share;
       }
     }
+    add_labels(h, all);
   }
   if (ranks && !is_undefined && shares > 0) all[0].second = sum / shares;
   return all;

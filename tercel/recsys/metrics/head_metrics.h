@@ -39,7 +39,8 @@ class TERCEL_API HeadMetrics {
    * then the metrics of each as "auc/loss1".
    *
    * The metric of a head of several labels or of more than two classes is the plain mean over its columns (HeadRows) of
-   * those for which it is defined; but log_loss, average_loss and accuracy of classes are those of the softmax.
+   * those for which it is defined; but log_loss, average_loss and accuracy of classes are those of the softmax. Those
+   * of each label are behind it: "auc/loss1/0".
    */
   std::vector<std::pair<std::string, double>> values() const;
   /** Of each head: at most 20 bins, and MetricOptions::slices. */
@@ -48,7 +49,7 @@ class TERCEL_API HeadMetrics {
  private:
   using Metrics = std::vector<std::unique_ptr<Metric>>;
   struct State {
-    explicit State(const Head& head) : rows(head) {}
+    State(const Head& head, const MetricOptions& options) : rows(head), slices(options.metrics) {}
     HeadRows rows;
     std::vector<Metrics> columns;  // of each column
     bool has_nan = false;
@@ -57,6 +58,7 @@ class TERCEL_API HeadMetrics {
   };
   Metrics make_all() const;
   double value_of(const State& state, size_t metric) const;
+  void add_labels(size_t h, std::vector<std::pair<std::string, double>>& out) const;
 
   std::vector<Head> heads_;
   MetricOptions options_;

@@ -1,18 +1,20 @@
 #include "tercel/recsys/metrics/slices.h"
 
 #include <algorithm>
+#include <memory>
 
-#include "tercel/recsys/metrics/auc.h"
-#include "tercel/recsys/metrics/calibration.h"
-#include "tercel/recsys/metrics/log_loss.h"
+#include "tercel/recsys/metrics/metric_options.h"
 #include "tercel/recsys/metrics/state_impl.h"
 #include "tercel/util/error.h"
 
 namespace tercel::recsys {
 
-namespace {
+SliceMetrics::SliceMetrics(Span<std::string> metrics) {
+  for (const std::string& name : metrics)
+    if (!make_metric(name, "metrics")->needs_groups()) metrics_.push_back(name);
+}
 
-Slice measure(Span<GroupedRow> rows) {
+Slice SliceMetrics::measure(Span<GroupedRow> rows) const {
   std::vector<float> logits, labels, weights;
   double sum = 0, weight = 0;
   for (const GroupedRow& row : rows) {
@@ -24,17 +26,13 @@ Slice measure(Span<GroupedRow> rows) {
   }
   Slice slice{rows.front().group, {}, static_cast<int64_t>(rows.size()), sum / weight, {}};
   const MetricRows all{logits, labels, weights};
-  Auc auc;
-  LogLoss log_loss;
-  Calibration calibration;
-  for (Metric* const metric : std::initializer_list<Metric*>{&auc, &log_loss, &calibration}) {
+  for (const std::string& name : metrics_) {
+    const std::unique_ptr<Metric> metric = make_metric(name, "metrics");
     metric->add(all);
-    slice.values.emplace_back(metric->name(), metric->value());
+    slice.values.emplace_back(name, metric->value());
   }
   return slice;
 }
-
-}  // namespace
 
 void SliceMetrics::add(const MetricRows& rows, Span<int64_t> keys) {
   TERCEL_CHECK(keys.size() == rows.logits.size(), ValueError, "slices: ", rows.logits.size(), " logits for ",

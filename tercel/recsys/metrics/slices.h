@@ -16,18 +16,25 @@ struct Slice {
   std::string title;  ///< what it stands for, where that is known: SliceTitles
   int64_t rows = 0;
   double label = 0;                                    ///< mean, by weight
-  std::vector<std::pair<std::string, double>> values;  ///< auc, log_loss, calibration; NaN where undefined
+  std::vector<std::pair<std::string, double>> values;  ///< by metric; NaN where undefined
 };
 
 /** Keeps 24 bytes for each row. */
 class TERCEL_API SliceMetrics {
  public:
+  /** With these metrics of each slice, but for those that need groups: a slice is one itself. ConfigError for others.
+   */
+  explicit SliceMetrics(Span<std::string> metrics);
+
   /** Adds rows with the key of each; those of weight 0 are left out. */
   void add(const MetricRows& rows, Span<int64_t> keys);
   /** The slices of the `count` most frequent keys, in the order of their rows; ties: the smaller key first. */
   std::vector<Slice> most_frequent(int64_t count);
 
  private:
+  Slice measure(Span<GroupedRow> rows) const;
+
+  std::vector<std::string> metrics_;
   std::vector<GroupedRow> rows_;
 };
 

@@ -88,10 +88,12 @@ TEST(HeadMetrics, WhatIsMeasuredIsAnOption) {
 
 TEST(HeadMetrics, SeveralLabelsAreAveraged) {
   Head head = head_of("loss", 0, 1);
-  head.label_columns = 2;
+  head.label_columns = head.columns = 2;
+  head.kind = LossKind::Columns;
   MetricOptions options;
   options.metrics = {"auc", "log_loss", "mae"};
   HeadMetrics metrics({head}, options);
+  EXPECT_EQ(metrics.values().size(), 9u) << "with those of the labels, also before the first rows";
   // The second label of the last row is missing.
   const Tensor logits = make({4, 2}, kFloat32, {-2, 1, -1, 1, 1, 1, 2, 50});
   metrics.add({logits}, make({4, 2}, kFloat32, {0, 1, 0, 0, 1, 0, 1, -1}));
@@ -101,6 +103,10 @@ TEST(HeadMetrics, SeveralLabelsAreAveraged) {
   const double first = (loss(-2, 0) + loss(-1, 0) + loss(1, 1) + loss(2, 1)) / 4,
                second = (loss(1, 1) + 2 * loss(1, 0)) / 3;
   EXPECT_NEAR(values[1].second, (first + second) / 2, 1e-7);
+  ASSERT_EQ(values.size(), 9u);
+  EXPECT_EQ(values[3], (std::pair<std::string, double>("auc/loss/0", 1)));
+  EXPECT_EQ(values[6], (std::pair<std::string, double>("auc/loss/1", 0.5)));
+  EXPECT_NEAR(values[7].second, second, 1e-7);
 }
 
 TEST(HeadMetrics, ClassesAreThoseOfTheSoftmax) {
