@@ -21,6 +21,8 @@
 namespace tercel::data {
 
 constexpr int64_t kDefaultTestEvery = 10;
+/** The default of min_count: of fewer train rows than kManyRows, and of others. */
+constexpr int64_t kDefaultMinCount = 2, kDefaultMinCountOfMany = 4, kManyRows = 1'000'000;
 
 /** Which rows are in which part, and which are left out. Sources are the files that are not `valid` or `test`; rows
  * count from 0 over them. */
@@ -62,7 +64,7 @@ struct SplitOptions {
 
 /** How values are converted and rows are split, independent of the text format. */
 struct ConvertOptions : SplitOptions {
-  std::vector<std::string> min_count = {"4"};
+  std::vector<std::string> min_count;
   std::vector<std::string> hash_buckets;
   DenseTransform dense_transform = DenseTransform::Standard;
   int64_t rows_per_file = 4 << 20;
@@ -75,9 +77,11 @@ struct ConvertOptions : SplitOptions {
   // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
   static constexpr auto fields() {
     return option_list(
-        option_field<&ConvertOptions::min_count>("min_count",
-                                                 "a category that occurs fewer times than this in train rows is taken "
-                                                 "as missing (key 0 of its field); N, or by column: 2,ip=10"),
+        option_field<&ConvertOptions::min_count>(
+            "min_count",
+            "a category that occurs fewer times than this in train rows is taken "
+            "as missing (key 0 of its field); N, or by column: 2,ip=10; default 2, "
+            "of a million train rows and more 4"),
         option_field<&ConvertOptions::hash_buckets>(
             "hash_buckets",
             "keys are hash(field, text) mod N, without a vocabulary; N for all fields, or by column: ip=100000"),

@@ -246,13 +246,17 @@ void Converter::join_counts(size_t f, FieldSummary& summary) {
   }
 }
 
+int64_t Converter::default_min_count() const {
+  return rows_[index_of(PartName::Train)] < kManyRows ? kDefaultMinCount : kDefaultMinCountOfMany;
+}
+
 std::vector<std::string_view> Converter::kept_categories(size_t f, FieldSummary& summary) const {
   struct Kept {
     int64_t count;
     std::string_view category;
   };
   const FieldCounts& counts = survey_->fields()[f];
-  const int64_t min_count = format_.fields[f].min_count;
+  const int64_t given = format_.fields[f].min_count, min_count = given > 0 ? given : default_min_count();
   std::vector<Kept> kept;
   counts.table.for_each([&](std::string_view category, int64_t count) {
     if (count >= min_count)
@@ -320,6 +324,19 @@ Schema Converter::make_schema(const RowEncoder& encoder) const {
   return schema;
 }
 
+/** The option with the default that was taken. */
+std::string Converter::min_count_setting() const {
+  ConvertOptions options;
+  options.min_count = job_.options.min_count;
+  const bool is_open = std::any_of(format_.fields.begin(), format_.fields.end(), [](const TextField& field) {
+    return field.min_count == 0 && field.hash_buckets == 0;
+  });
+  if (is_open) options.min_count.insert(options.min_count.begin(), str_cat({default_min_count()}));
+  for (const OptionField& field : option_table<ConvertOptions>())
+    if (field.name == "min_count") return option_text(field, &options);
+  return {};
+}
+
 void Converter::fill_conversion(Conversion& conversion, const RowEncoder& encoder,
                                 std::vector<Conversion::Setting> settings) const {
   conversion.tool = job_.tool;
@@ -327,8 +344,10 @@ void Converter::fill_conversion(Conversion& conversion, const RowEncoder& encode
   conversion.sources = job_.sources;
   conversion.settings = std::move(settings);
   // What was found, so that the options make the same dataset again.
-  for (Conversion::Setting& setting : conversion.settings)
+  for (Conversion::Setting& setting : conversion.settings) {
     if (setting.name == "valid_from" && valid_from_) setting.value = format_double(*valid_from_);
+    if (setting.name == "min_count" && job_.like == nullptr) setting.value = min_count_setting();
+  }
   conversion.dense_transform = job_.options.dense_transform;
   conversion.negative_rate = job_.options.negative_rate;
   if (has_moments(job_.options.dense_transform)) {

@@ -61,9 +61,11 @@ class Converter {
   void report(int pass, int64_t rows, int64_t bytes_done, int64_t bytes_total);
   RowEncoder make_encoder(ConvertResult& result);
   DenseEncoding dense_encoding() const;
+  int64_t default_min_count() const;
   void join_counts(size_t f, FieldSummary& summary);
   std::vector<std::string_view> kept_categories(size_t f, FieldSummary& summary) const;
   Schema make_schema(const RowEncoder& encoder) const;
+  std::string min_count_setting() const;
   void fill_conversion(Conversion& conversion, const RowEncoder& encoder,
                        std::vector<Conversion::Setting> settings) const;
   std::unique_ptr<DatasetWriter> make_writer(const Schema& schema, PartName part) const;

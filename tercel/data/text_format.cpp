@@ -278,7 +278,7 @@ void set_field_options(TextFormat& format, const ConvertOptions& options, const 
     names.push_back(field.name);
     if (field.is_list) lists.push_back(field.name);
   }
-  const std::vector<int64_t> counts = numbers_by_column(options.min_count, names, 4, 1, owner, "min_count"),
+  const std::vector<int64_t> counts = numbers_by_column(options.min_count, names, 0, 1, owner, "min_count"),
                              buckets = numbers_by_column(options.hash_buckets, names, 0, 0, owner, "hash_buckets"),
                              longest = numbers_by_column(max_hotness, lists, 0, 0, owner, "max_hotness");
   size_t list = 0;

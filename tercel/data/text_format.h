@@ -41,7 +41,7 @@ struct TextField {
   bool weighted = false;
   int64_t max_hotness = 0;  // values of a list beyond it are left out; 0: none
   TimePart part = TimePart::None;
-  int64_t min_count = 1;
+  int64_t min_count = 0;          // 0: by the number of train rows
   int64_t hash_buckets = 0;       // 0: keys are a vocabulary's
   int64_t hex_modulo = 0;         // values are hexadecimal numbers mod this; 0: texts
   std::vector<size_t> parents;    // the fields that this one is a combination of; none: it has a column

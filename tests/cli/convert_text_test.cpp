@@ -48,7 +48,7 @@ class ConvertText : public testing::Test {
 TEST_F(ConvertText, ThreePartsByTime) {
   const Outcome outcome =
       csv("data", {"--positive", ">=4", "--time-column", "when", "--valid-from", "2023-11-17T10:13:20", "--test-from",
-                   "2023-11-18", "--time-parts", "when=hour,weekday"});
+                   "2023-11-18", "--time-parts", "when=hour,weekday", "--min-count", "4"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* part : {"train: 60 rows", "valid: 14 rows", "test: 26 rows", "4 slots"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;

@@ -85,7 +85,9 @@ TEST(ConvertFields, RareCategoriesAreDroppedByColumn) {
   EXPECT_EQ(result.dataset.schema.slot_size_array(), (Keys{4, 1}));
   EXPECT_EQ(result.fields[1].dropped_values, 4);
   options.min_count = {"c=1"};
-  EXPECT_EQ(conversion.run(text, options).dataset.schema.slot_size_array(), (Keys{4, 1})) << "4 for the others";
+  result = conversion.run(text, options);
+  EXPECT_EQ(result.dataset.schema.slot_size_array(), (Keys{4, 3})) << "2 for the others";
+  EXPECT_EQ(*result.dataset.conversion->setting("min_count"), R"(["2","c=1"])");
 
   const auto refused = [&](const Names& counts, const char* message) {
     options.min_count = counts;
@@ -96,6 +98,22 @@ TEST(ConvertFields, RareCategoriesAreDroppedByColumn) {
   refused({"many"}, "expected N or column=N with N at least 1, found 'many'");
   refused({"c=1", "c=2"}, "[csv] option 'min_count': expected one number for column 'c', found two");
   refused({"1", "2"}, "expected one number for all columns, found two");
+}
+
+TEST(ConvertFields, RareMeansMoreOfAMillionTrainRows) {
+  TableConversion conversion;
+  CsvOptions options = table_options();
+  options.min_count = {};
+  std::string text = "y,c\n";
+  for (int i = 0; i < 999'990; ++i) text += "1,a\n";
+  const std::string rare = "0,b\n0,b\n0,b\n0,d\n";
+  const Dataset few = conversion.run(text + rare, options).dataset;
+  EXPECT_EQ(few.schema.slot_size_array(), Keys{3});
+  EXPECT_EQ(*few.conversion->setting("min_count"), R"(["2"])");
+  const Dataset many = conversion.run(text + rare + "1,a\n1,a\n1,a\n1,a\n1,a\n1,a\n", options).dataset;
+  EXPECT_EQ(many.train.rows(), 1'000'000);
+  EXPECT_EQ(many.schema.slot_size_array(), Keys{2});
+  EXPECT_EQ(*many.conversion->setting("min_count"), R"(["4"])");
 }
 
 TEST(ConvertFields, KeysMayBeHashes) {
