@@ -19,7 +19,7 @@ def session_of(dataset, **solver):
     return tr.Session("dlrm", dataset, solver={"batchsize": 100, **solver})
 
 
-@pytest.mark.parametrize("suffix", ["npz", "parquet"])
+@pytest.mark.parametrize("suffix", ["npz", "npy", "parquet"])
 def test_tables_out_and_in(dataset, tmp_path, suffix):
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
@@ -86,10 +86,51 @@ def test_tables_of_other_programs(dataset, tmp_path):
         session.load_table(name, path)
     with pytest.raises(tc.IoError, match="missing.parquet"):
         session.load_table(name, tmp_path / "missing.parquet")
-    with pytest.raises(ValueError, match="ends in .parquet or .npz"):
+    with pytest.raises(ValueError, match=r"ends in \.parquet, \.npz or \.npy"):
         session.dump_table(name, tmp_path / "table.csv")
     with pytest.raises(tc.ConfigError, match="did you mean"):
         session.load_table(name + "s", session.table_rows(name))
     with pytest.raises(TypeError, match="name of a file, or keys and vectors"):
         session.load_table(name, 3)
+    assert tc.equal(session.table_rows(name)[1], before)
+
+
+def test_records_of_other_programs(dataset, tmp_path):
+    session = session_of(dataset)
+    (name,) = session.tables()
+    width = session.tables()[name].shape[1]
+    path = tmp_path / "table.npy"
+
+    def records(key, vector, count=2):
+        made = np.zeros(count, [("extra", "i1"), ("key", key), ("vector", *vector)])
+        made["key"] = [4, 2][:count] if made["key"].dtype.kind in "iu" else made["key"]
+        made["vector"] = 0.25
+        return made
+
+    np.save(path, records(">u4", (">f8", (width,))))  # packed, and of the other byte order
+    assert session.load_table(name, path) == 2
+    before = session.table_rows(name)[1]
+    assert before[4].tolist() == before[2].tolist() == [0.25] * width
+    for match, made in [
+            ("expected 'key' and 'vector', found 'key'", np.zeros(2, [("key", "i8")])),
+            ("expected 'key' and 'vector', found nothing", np.zeros((2, 3))),
+            ("field 'key': expected an integer", records("f4", ("f4", (width,)))),
+            ("field 'key': expected an integer", records("i8", ("f4", (width,))).reshape(2, 1)),
+            ("field 'vector': expected a list of floats", records("i8", ("i4", (width,)))),
+            ("field 'vector': expected a list of floats", records("i8", ("f4", ()))),
+            ("Object arrays cannot be loaded", np.array([{}]))]:
+        np.save(path, made)
+        with pytest.raises(tc.DataError, match=match):
+            session.load_table(name, path)
+    large = records("u8", ("f4", (width,)))
+    large["key"] = 2**63
+    np.save(path, large)
+    with pytest.raises(tc.DataError, match="keys that fit in int64"):
+        session.load_table(name, path)
+    for damaged in (b"", b"\x93NUMPY damaged", path.read_bytes()[:-5]):
+        path.write_bytes(damaged)
+        with pytest.raises(tc.DataError, match="table.npy"):
+            session.load_table(name, path)
+    with pytest.raises(tc.IoError, match="missing.npy"):
+        session.load_table(name, tmp_path / "missing.npy")
     assert tc.equal(session.table_rows(name)[1], before)

@@ -112,8 +112,9 @@ class Model:
     def dump_table(self, name: str, path: Any) -> int:
         """
         Writes table_rows() to a file, `.parquet` (with pyarrow: columns `key`, int64, and `vector`, a list of `width`
-        numbers) or `.npz` (arrays of these names), which appears when it is complete. Returns the number of keys. Keys
-        are those of the dataset: a slot's first_key and the number of the category in its vocabulary.
+        numbers), `.npz` (arrays of these names) or `.npy` (records with these fields), which appears when it is complete.
+        Returns the number of keys. Keys are those of the dataset: a slot's first_key and the number of the category in
+        its vocabulary.
         """
         keys, vectors = self.table_rows(name)
         write_vectors(os.fspath(path), keys, vectors, "dump_table")

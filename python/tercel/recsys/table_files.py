@@ -1,7 +1,12 @@
-"""Files of embedding vectors: Parquet with the columns `key` and `vector`, and .npz with the arrays of these names."""
+"""
+Files of embedding vectors: Parquet with the columns `key` and `vector`, .npz with the arrays of these names, and .npy with
+records of these fields.
+"""
 
 import os
 from typing import Any, Tuple
+
+import numpy as np
 
 import tercel
 from tercel import _C
@@ -11,13 +16,13 @@ from tercel.io import load_npz, save_npz
 
 __all__ = ["read_vectors", "write_vectors"]
 
-_SUFFIXES = (".parquet", ".npz")
+_SUFFIXES = (".parquet", ".npz", ".npy")
 
 
 def _suffix(path: str, what: str) -> str:
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _SUFFIXES:
-        raise ValueError(f"{what}: {path}: expected a name that ends in {' or '.join(_SUFFIXES)}")
+        raise ValueError(f"{what}: {path}: expected a name that ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}")
     return suffix
 
 
@@ -32,8 +37,15 @@ def _pyarrow(what: str) -> Tuple[Any, Any]:
 
 def write_vectors(path: str, keys: Tensor, vectors: Tensor, what: str) -> None:
     """Writes keys [n] and vectors [n, dim]; the file appears when it is complete."""
-    if _suffix(path, what) == ".npz":
+    suffix = _suffix(path, what)
+    if suffix == ".npz":
         save_npz(path, {"key": keys, "vector": vectors})
+        return
+    if suffix == ".npy":
+        values = vectors.numpy()
+        records = np.empty(keys.shape[0], [("key", "<i8"), ("vector", values.dtype, (vectors.shape[1],))])
+        records["key"], records["vector"] = keys.numpy(), values
+        replace_file(path, lambda file: np.save(file, records))
         return
     pa, parquet = _pyarrow(what)
     flat = pa.array(vectors.reshape(-1).numpy())
@@ -44,10 +56,13 @@ def write_vectors(path: str, keys: Tensor, vectors: Tensor, what: str) -> None:
 
 def read_vectors(path: str, what: str) -> Tuple[Tensor, Tensor]:
     """Keys [n] and vectors [n, dim]; DataError names the file and what is wrong with it."""
-    if _suffix(path, what) == ".npz":
+    suffix = _suffix(path, what)
+    if suffix == ".npz":
         arrays = load_npz(path)
         _check_names(path, sorted(arrays))
         return arrays["key"], arrays["vector"]
+    if suffix == ".npy":
+        return _read_records(path)
     pa, parquet = _pyarrow(what)
     try:
         with parquet.ParquetFile(path) as file:
@@ -81,6 +96,27 @@ def read_vectors(path: str, what: str) -> Tuple[Tensor, Tensor]:
     width = pa.float64() if vectors.type.value_type == pa.float64() else pa.float32()
     flat = values.cast(width).to_numpy(zero_copy_only=False)
     return (tercel.tensor(keys.to_numpy()), tercel.tensor(flat).reshape(len(keys), dim))
+
+
+def _read_records(path: str) -> Tuple[Tensor, Tensor]:
+    try:
+        records = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise _C.IoError(f"{path}: cannot open: No such file or directory") from None
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        raise _C.DataError(f"{path}: {error}") from None
+    _check_names(path, getattr(getattr(records, "dtype", None), "names", None) or ())
+    keys, vectors = records["key"], records["vector"]
+    if records.ndim != 1 or keys.dtype.kind not in "iu" or keys.ndim != 1:
+        raise _C.DataError(f"{path}: field 'key': expected an integer in each record, found {keys.dtype} of shape "
+                           f"{keys.shape}")
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise _C.DataError(f"{path}: field 'vector': expected a list of floats in each record, found {vectors.dtype} of "
+                           f"shape {vectors.shape}")
+    if keys.dtype.kind == "u" and keys.size and keys.max() > np.iinfo(np.int64).max:
+        raise _C.DataError(f"{path}: field 'key': expected keys that fit in int64, found {keys.max()}")
+    width = np.float64 if vectors.dtype.itemsize >= 8 else np.float32
+    return tercel.tensor(keys.astype(np.int64)), tercel.tensor(vectors.astype(width))
 
 
 def _check_names(path: str, found: Any) -> None:
