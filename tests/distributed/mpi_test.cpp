@@ -121,7 +121,7 @@ TEST(MpiRank, DISABLED_Plays) {
   const char* const scene = std::getenv(kScene);
   ASSERT_TRUE(scene);
   GroupOptions options;
-  options.silence_seconds = 3;
+  if (std::string_view(scene) == "stop") options.silence_seconds = 3;  // machines of tests may be busy for longer
   options.timeout_seconds = std::string_view(scene) == "late" ? 1 : 100;
   const std::unique_ptr<ProcessGroup> group = mpi_group(options);
   scenes().at(scene)(*group);
