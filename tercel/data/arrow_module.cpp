@@ -11,6 +11,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/module_paths.h"
 #include "tercel/util/process_mutex.h"
 
 // Of the Arrow that the module is built for; 0 and empty where it is not built.
@@ -59,20 +60,6 @@ std::string found_in(const std::string& folder) {
   return found;
 }
 
-std::vector<std::string> module_paths() {
-  if (const std::string named = environment("TERCEL_ARROW_MODULE"); !named.empty()) return {named};
-  std::vector<std::string> paths;
-  Dl_info here{};
-  if (::dladdr(reinterpret_cast<const void*>(&state), &here) != 0 && here.dli_fname) {
-    const std::string folder = parent_path(here.dli_fname);
-    for (const char* beside : {"", "lib", "../lib", "../lib64"})
-      paths.push_back(join_path(join_path(folder, beside), kModule));
-  }
-  std::erase_if(paths, [](const std::string& path) { return !exists(path); });
-  paths.emplace_back(kModule);
-  return paths;
-}
-
 [[noreturn]] void fail_missing(std::string_view owner, std::string_view loader, const std::string& folder) {
   TERCEL_CHECK(kMajor != 0, RuntimeError, owner,
                ": expected the module libtercel_arrow.so, which reads and writes Parquet, found that this Tercel was "
@@ -98,7 +85,7 @@ const ArrowApi* load(std::string_view owner, const std::string& known_folder) {
   if (!loaded && !named.empty()) fail_missing(owner, ::dlerror(), folder);
   void* module = nullptr;
   std::string refused;
-  for (const std::string& path : module_paths()) {
+  for (const std::string& path : module_paths(kModule, "TERCEL_ARROW_MODULE")) {
     module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module) break;
     if (refused.empty()) refused = ::dlerror();

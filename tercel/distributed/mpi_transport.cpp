@@ -10,8 +10,8 @@
 
 #include "tercel/distributed/error.h"
 #include "tercel/distributed/mpi_abi_impl.h"
-#include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/module_paths.h"
 
 // The name of the MPI library that the module is built for; empty where it is not built.
 #ifndef TERCEL_MPI_LIBRARY
@@ -26,21 +26,6 @@ constexpr const char* kModule = "libtercel_mpi.so";
 constexpr const char* kLibrary = TERCEL_MPI_LIBRARY;
 constexpr int64_t kMessageBytes = int64_t{1} << 30;
 
-std::vector<std::string> module_paths() {
-  const char* const named = std::getenv("TERCEL_MPI_MODULE");
-  if (named && *named != '\0') return {named};
-  std::vector<std::string> paths;
-  Dl_info here{};
-  if (::dladdr(reinterpret_cast<const void*>(&has_mpi_module), &here) != 0 && here.dli_fname) {
-    const std::string folder = parent_path(here.dli_fname);
-    for (const char* beside : {"", "lib", "../lib", "../lib64"})
-      paths.push_back(join_path(join_path(folder, beside), kModule));
-  }
-  std::erase_if(paths, [](const std::string& path) { return !exists(path); });
-  paths.emplace_back(kModule);
-  return paths;
-}
-
 const MpiApi& load() {
   TERCEL_CHECK(has_mpi_module(), DistributedError,
                "mpi: expected the module libtercel_mpi.so, found that this Tercel was built without it; build it where "
@@ -51,7 +36,7 @@ const MpiApi& load() {
                                    printable(::dlerror()), "; apt-get install openmpi-bin installs it on Debian"});
   void* module = nullptr;
   std::string refused;
-  for (const std::string& path : module_paths()) {
+  for (const std::string& path : module_paths(kModule, "TERCEL_MPI_MODULE")) {
     module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module) break;
     if (refused.empty()) refused = ::dlerror();

@@ -51,7 +51,9 @@ int32_t init(int32_t* rank, int32_t* size, MpiFailure* failure) {
   MPI_Initialized(&is_initialized);
   MPI_Finalized(&is_finalized);
   if (is_finalized != 0)
-    return refuse("MPI is finalized: there can be one group after the other only in one with mpi4py", failure);
+    return refuse(
+        "MPI is finalized: a process has one group, unless the program initializes MPI itself, as mpi4py does",
+        failure);
   if (is_initialized == 0) {
     if (check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), failure) != 0) return 1;
     s.began = true;

@@ -117,6 +117,7 @@ const std::map<std::string, void (*)(ProcessGroup&)>& scenes() {
   return all;
 }
 
+// Only the processes that play() starts run it.
 TEST(MpiRank, DISABLED_Plays) {
   const char* const scene = std::getenv(kScene);
   ASSERT_TRUE(scene);
