@@ -143,10 +143,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (!std::isfinite(value)) std::abort();
       size_t key = 0;
       for (int64_t i = 0; i < part.rows * encoder.slot_num(); ++i) {
-        const int64_t first = i % encoder.slot_num() * 4;
+        const int64_t slot = i % encoder.slot_num(), first = encoder.first_key(slot);
         const size_t end = key + (part.nnz.empty() ? 1 : static_cast<size_t>(part.nnz[static_cast<size_t>(i)]));
         for (; key < end; ++key)
-          if (part.keys[key] < first || part.keys[key] >= first + 4) std::abort();
+          if (part.keys[key] < first || part.keys[key] >= first + encoder.size(slot)) std::abort();
       }
       if (key != part.keys.size()) std::abort();
     }
