@@ -36,20 +36,13 @@ bool rank_rows(Span<GroupedRow> group, int64_t top, GroupRanking& ranking) {
 
 }  // namespace
 
-void sort_by_group(std::vector<GroupedRow>& rows) {
+bool operator<(const GroupedRow& a, const GroupedRow& b) {
+  if (a.group != b.group) return a.group < b.group;
   // By bits: a NaN has a place too. By all of them: sums then do not depend on the order in which rows came.
   const auto key = [](const GroupedRow& row) {
-    return std::tuple(row.group, ordered_bits(row.logit), ordered_bits(row.label), ordered_bits(row.weight));
+    return std::tuple(ordered_bits(row.logit), ordered_bits(row.label), ordered_bits(row.weight));
   };
-  std::sort(rows.begin(), rows.end(), [&key](const GroupedRow& a, const GroupedRow& b) {
-    return a.group != b.group ? a.group < b.group : key(a) < key(b);
-  });
-}
-
-size_t end_of_group(const std::vector<GroupedRow>& rows, size_t first) {
-  size_t end = first;
-  while (end < rows.size() && rows[end].group == rows[first].group) ++end;
-  return end;
+  return key(a) < key(b);
 }
 
 void GroupMean::add_rows(const MetricRows& rows) {
@@ -61,10 +54,11 @@ void GroupMean::add_rows(const MetricRows& rows) {
 
 double GroupMean::value() {
   if (has_nan_) return std::numeric_limits<double>::quiet_NaN();
-  sort_by_group(rows_);
+  std::sort(rows_.begin(), rows_.end());
   double sum = 0, weights = 0;
   for (size_t first = 0; first < rows_.size();) {
-    const size_t end = end_of_group(rows_, first);
+    size_t end = first;
+    while (end < rows_.size() && rows_[end].group == rows_[first].group) ++end;
     const Share share = share_of({rows_.data() + first, end - first});
     if (share.weight > 0) {
       sum += share.weight * share.value;

@@ -15,10 +15,8 @@ struct GroupedRow {
   float logit = 0, label = 0, weight = 1;
 };
 
-/** Sorts by group, then by logit, label and weight; a NaN is at an end of its group. */
-TERCEL_API void sort_by_group(std::vector<GroupedRow>& rows);
-/** The end of the group that begins at `first`, of sorted rows. */
-TERCEL_API size_t end_of_group(const std::vector<GroupedRow>& rows, size_t first);
+/** A total order: by group, then by logit, label and weight; a NaN is at an end of its group. */
+TERCEL_API bool operator<(const GroupedRow& a, const GroupedRow& b);
 
 /** The mean of a value of each group, with a weight of each. Keeps 24 bytes for each row. NaN if none has a value. */
 class TERCEL_API GroupMean : public Metric {

@@ -9,23 +9,24 @@
 
 namespace tercel::recsys {
 
-SliceMetrics::SliceMetrics(Span<std::string> metrics) {
-  for (const std::string& name : metrics)
-    if (!make_metric(name, "metrics")->needs_groups()) metrics_.push_back(name);
+SliceMetrics::SliceMetrics(Span<std::string> metrics) : metrics_(metrics.begin(), metrics.end()) {
+  for (const std::string& name : metrics_) make_metric(name, "metrics");
 }
 
-Slice SliceMetrics::measure(Span<GroupedRow> rows) const {
+Slice SliceMetrics::measure(Span<Row> rows) const {
   std::vector<float> logits, labels, weights;
+  std::vector<int64_t> groups;
   double sum = 0, weight = 0;
-  for (const GroupedRow& row : rows) {
+  for (const auto& [key, row] : rows) {
     logits.push_back(row.logit);
     labels.push_back(row.label);
     weights.push_back(row.weight);
+    groups.push_back(row.group);
     sum += static_cast<double>(row.weight) * static_cast<double>(row.label);
     weight += static_cast<double>(row.weight);
   }
-  Slice slice{rows.front().group, {}, static_cast<int64_t>(rows.size()), sum / weight, {}};
-  const MetricRows all{logits, labels, weights};
+  Slice slice{rows.front().key, {}, static_cast<int64_t>(rows.size()), sum / weight, {}};
+  const MetricRows all{logits, labels, weights, groups};
   for (const std::string& name : metrics_) {
     const std::unique_ptr<Metric> metric = make_metric(name, "metrics");
     metric->add(all);
@@ -39,20 +40,24 @@ void SliceMetrics::add(const MetricRows& rows, Span<int64_t> keys) {
                keys.size(), " keys");
   for (size_t i = 0; i < keys.size(); ++i) {
     const float weight = rows.weights.empty() ? 1.0f : rows.weights[i];
-    if (weight != 0) rows_.push_back({keys[i], rows.logits[i], rows.labels[i], weight});
+    if (weight == 0) continue;
+    const int64_t group = rows.groups.empty() ? 0 : rows.groups[i];
+    rows_.push_back({keys[i], {group, rows.logits[i], rows.labels[i], weight}});
   }
 }
 
 std::vector<Slice> SliceMetrics::most_frequent(int64_t count) {
-  sort_by_group(rows_);
-  std::vector<Span<GroupedRow>> groups;
+  std::sort(rows_.begin(), rows_.end(),
+            [](const Row& a, const Row& b) { return a.key != b.key ? a.key < b.key : a.row < b.row; });
+  std::vector<Span<Row>> groups;
   for (size_t first = 0; first < rows_.size();) {
-    const size_t end = end_of_group(rows_, first);
+    size_t end = first;
+    while (end < rows_.size() && rows_[end].key == rows_[first].key) ++end;
     groups.emplace_back(rows_.data() + first, end - first);
     first = end;
   }
-  const auto more_rows = [](Span<GroupedRow> a, Span<GroupedRow> b) {
-    return a.size() != b.size() ? a.size() > b.size() : a.front().group < b.front().group;
+  const auto more_rows = [](Span<Row> a, Span<Row> b) {
+    return a.size() != b.size() ? a.size() > b.size() : a.front().key < b.front().key;
   };
   const size_t kept = std::min(groups.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
   std::partial_sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(kept), groups.end(), more_rows);

@@ -19,23 +19,26 @@ struct Slice {
   std::vector<std::pair<std::string, double>> values;  ///< by metric; NaN where undefined
 };
 
-/** Keeps 24 bytes for each row. */
+/** Keeps 32 bytes for each row. */
 class TERCEL_API SliceMetrics {
  public:
-  /** With these metrics of each slice, but for those that need groups: a slice is one itself. ConfigError for others.
-   */
+  /** With these metrics of each slice. ConfigError for unknown ones. */
   explicit SliceMetrics(Span<std::string> metrics);
 
-  /** Adds rows with the key of each; those of weight 0 are left out. */
+  /** Adds rows with the key of each; those of weight 0 are left out. Groups if a metric needs them. */
   void add(const MetricRows& rows, Span<int64_t> keys);
   /** The slices of the `count` most frequent keys, in the order of their rows; ties: the smaller key first. */
   std::vector<Slice> most_frequent(int64_t count);
 
  private:
-  Slice measure(Span<GroupedRow> rows) const;
+  struct Row {
+    int64_t key;
+    GroupedRow row;
+  };
+  Slice measure(Span<Row> rows) const;
 
   std::vector<std::string> metrics_;
-  std::vector<GroupedRow> rows_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace tercel::recsys
