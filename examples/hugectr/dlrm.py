@@ -12,19 +12,19 @@ from hugectr.tools import DataGenerator, DataGeneratorParams
 from mpi4py import MPI
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--iterations", type=int, default=800)
+parser.add_argument("--iterations", type=int, default=2000)
 parser.add_argument("--folder", default="dlrm_data")
 args = parser.parse_args()
 
-SLOTS, DENSE, WIDTH = 8, 5, 16
+SLOTS, DENSE, WIDTH = 26, 13, 16
 sizes = [60] * SLOTS
-rows = dict(num_samples=40000, eval_num_samples=10000)
+rows = dict(num_samples=160000, eval_num_samples=20000)
 files = dict(source=f"{args.folder}/train.bin", eval_source=f"{args.folder}/eval.bin")
 DataGenerator(DataGeneratorParams(
     format=hugectr.DataReaderType_t.Raw, label_dim=1, dense_dim=DENSE, num_slot=SLOTS, i64_input_key=False,
     slot_size_array=sizes, **rows, **files)).generate()
 
-solver = hugectr.CreateSolver(max_eval_batches=10, batchsize_eval=1000, batchsize=500, lr=0.05, warmup_steps=50,
+solver = hugectr.CreateSolver(max_eval_batches=20, batchsize_eval=1000, batchsize=500, lr=0.1, warmup_steps=50,
                               vvgpu=[[0, 1, 2, 3]], use_mixed_precision=True, scaler=1024, is_dlrm=True, seed=1,
                               metrics_spec={hugectr.MetricsType.AUC: 0.999, hugectr.MetricsType.AverageLoss: 0.0})
 reader = hugectr.DataReaderParams(data_reader_type=hugectr.DataReaderType_t.Raw, check_type=hugectr.Check_t.Non,

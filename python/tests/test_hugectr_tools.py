@@ -14,11 +14,11 @@ from tercel.hugectr.tools import DataGenerator, DataGeneratorParams
 Format = hugectr.DataReaderType_t
 
 
-def generate(folder, format, **options):
+def generate(folder, format, logit=None, **options):
     defaults = dict(label_dim=1, dense_dim=2, num_slot=3, i64_input_key=True, slot_size_array=[5, 20, 30],
                     num_files=2, eval_num_files=1, num_samples_per_file=300, num_samples=500, eval_num_samples=200,
                     source=str(folder / "list.txt"), eval_source=str(folder / "eval.txt"))
-    generator = DataGenerator(DataGeneratorParams(format, **{**defaults, **options}))
+    generator = DataGenerator(DataGeneratorParams(format, **{**defaults, **options}), logit)
     generator.generate()
     return generator
 
@@ -129,6 +129,40 @@ def test_a_linear_model_finds_the_truth(tmp_path):
     auc = (ranks[labels > 0].sum() - n * (n + 1) / 2) / (n * (len(labels) - n))
     assert generator.true_auc["eval"] > 0.75
     assert auc - 0.5 > 0.95 * (generator.true_auc["eval"] - 0.5)
+
+
+def test_labels_of_a_given_truth(tmp_path):
+    seen = []
+
+    def odd(dense, keys):
+        """Label 1 is whether the sum of the second slot's keys is odd, label 0 whether it is even."""
+        seen.append((dense, keys))
+        return np.where(keys[1].sum(axis=1, keepdims=True) % 2, [-800.0, 800.0], [800.0, -800.0])
+
+    generator = generate(tmp_path, Format.Norm, odd, label_dim=2, nnz_array=[1, 2, 1])
+    assert [(dense.shape, [of.shape for of in keys]) for dense, keys in seen] == [
+        ((300, 2), [(300, 1), (300, 2), (300, 1)])] * 3
+    assert all(0 <= of.min() and of.max() < size for _, keys in seen for of, size in zip(keys, (5, 20, 30)))
+    for labels, _, keys in norm_records(tmp_path / "train/gen_0.data", 2, 2, [1, 2, 1], "q", True):
+        assert labels == (1 - sum(keys[1]) % 2, sum(keys[1]) % 2)  # in the file two keys begin at 5 each
+    assert generator.true_auc == {"train": 1, "eval": 1}
+
+
+def test_one_truth_of_all_labels_from_the_dense_values_of_the_file(tmp_path):
+    generate(tmp_path, Format.Raw, lambda dense, keys: np.where(dense[:, 0] > 9, 50, -50), label_dim=2)
+    rows = np.fromfile(tmp_path / "list.txt", "<i4").reshape(-1, 7)
+    assert (rows[:, :2] == (rows[:, 2:3] > 9)).all() and 0 < rows[:, 0].mean() < 1
+
+
+@pytest.mark.parametrize("logit, text", [
+    (lambda dense, keys: np.zeros(7), r"logit: expected an array of shape \(300,\) or \(300, 2\), found \(7,\)"),
+    (lambda dense, keys: np.zeros((300, 1)), r"logit: .* or \(300, 2\), found \(300, 1\)"),
+    (lambda dense, keys: 1.0, r"logit: .*, found \(\)"),
+    (lambda dense, keys: np.log(np.arange(300) != 4), "logit: expected finite numbers, found -inf in row 4")])
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_mistakes_of_a_given_truth(tmp_path, logit, text):
+    with pytest.raises(tc.ConfigError, match=text):
+        generate(tmp_path, Format.Norm, logit, label_dim=2)
 
 
 @pytest.mark.parametrize("law, first", [(hugectr.PowerLaw_t.Long, 0.1), (hugectr.PowerLaw_t.Short, 0.3)])

@@ -3,7 +3,7 @@
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -90,18 +90,25 @@ class _Rows:
     keys: List[Any]
 
 
+_Scores = Tuple[Any, Any]  # logits and labels of some rows, [rows, label_dim]
+
+
 class DataGenerator:
     """
-    Writes a dataset for training and one for evaluation. Labels follow from the features: they are drawn from
-    probabilities whose logit is a sum over keys and dense values (HugeCTR's are without relation to them), so that a
-    model has something to learn. The same arguments give the same rows. After generate(), `true_auc` has the AUC of the
-    probabilities on the rows of the first label, "train" and "eval", which a good model comes close to.
+    Writes a dataset for training and one for evaluation. Labels follow from the features (HugeCTR's are without
+    relation to them), so that a model has something to learn: they are drawn from probabilities, whose logits are a sum
+    over keys and dense values. Where a model is made for another truth, `logit(dense, keys)`, which HugeCTR does not
+    have, gives the logits, [rows, label_dim], or [rows] for all labels: from the dense values of the files,
+    [rows, dense_dim], and a list with the keys of each slot, [rows, nnz], which begin at 0. The same arguments give the
+    same rows. After generate(), `true_auc` has the AUC of the probabilities on the rows of the first label, "train" and
+    "eval", which a good model comes close to; those of all labels are printed.
     """
 
     true_auc: Dict[str, float]
 
-    def __init__(self, data_generator_params: DataGeneratorParams) -> None:
-        self._params = data_generator_params
+    def __init__(self, data_generator_params: DataGeneratorParams,
+                 logit: Optional[Callable[[Any, List[Any]], Any]] = None) -> None:
+        self._params, self._logit = data_generator_params, logit
         self.true_auc = {}
 
     def generate(self) -> None:
@@ -111,14 +118,16 @@ class DataGenerator:
         for part, source, seed, files, samples in (
                 ("train", params.source, _TRAIN, params.num_files, params.num_samples),
                 ("eval", params.eval_source, _EVAL, params.eval_num_files, params.eval_num_samples)):
-            scores: List[Tuple[Any, Any]] = []
+            scores: List[_Scores] = []
             if raw:
                 self._write_raw(source, seed, samples, scores)
             else:
                 self._write_files(source, "train" if part == "train" else "val", seed, files, scores)
-            self.true_auc[part] = _auc(np.concatenate([score for score, _ in scores]),
-                                       np.concatenate([labels for _, labels in scores]))
-            log.info(f"Generated {part} data: {source}; AUC of the probabilities {self.true_auc[part]:.6f}")
+            logits, labels = (np.concatenate(of) for of in zip(*scores))
+            aucs = [_auc(logits[:, i], labels[:, i]) for i in range(params.label_dim)]
+            self.true_auc[part] = aucs[0]
+            log.info(f"Generated {part} data: {source}; AUC of the probabilities "
+                     f"{', '.join(f'{auc:.6f}' for auc in aucs)}")
 
     def _keys(self, random: np.random.Generator, rows: int, nnz: int, size: int) -> Any:
         u = random.random((rows, nnz))
@@ -131,26 +140,45 @@ class DataGenerator:
             drawn = ((float(size) ** (1 - a) - 1) * u + 1) ** (1 / (1 - a))
         return np.clip(np.rint(drawn).astype(np.int64) - 1, 0, size - 1)
 
-    def _draw(self, seed: int, block: int, rows: int, scores: List[Tuple[Any, Any]]) -> _Rows:
+    def _draw(self, seed: int, block: int, rows: int, scores: List[_Scores]) -> _Rows:
         params = self._params
         random = np.random.default_rng([seed, block])
         keys = [self._keys(random, rows, nnz, size) for nnz, size in zip(params.nnz_array, params.slot_size_array)]
         counts = random.random((rows, params.dense_dim))
         integers = params.format in (DataReaderType_t.Raw, DataReaderType_t.RawAsync) and not params.float_label_dense
         dense = np.floor(np.exp(counts * 5)) if integers else counts
+        logits = self._sums(counts, keys) if self._logit is None else self._given(self._logit(dense, keys), rows)
+        with np.errstate(over="ignore"):
+            labels = np.stack([random.random(rows) < 1 / (1 + np.exp(-logit)) for logit in logits], axis=1)
+        scores.append((np.stack(logits, axis=1), labels))
+        return _Rows(labels.astype(np.float32), dense, keys)
+
+    def _sums(self, counts: Any, keys: List[Any]) -> List[Any]:
+        """Logits of each label: a sum of effects of keys and of dense values in [0, 1)."""
+        params = self._params
         parts = params.num_slot + (params.dense_dim > 0)
-        score = np.zeros(rows)
+        score = np.zeros(len(counts))
         for slot, of in enumerate(keys):
             score += _uniform_of(of + (slot << 40)).mean(axis=1) * (3 / parts) ** 0.5
         if params.dense_dim:
             score += ((counts - 0.5) @ np.where(np.arange(params.dense_dim) % 2, -1.0, 1.0)) \
                 * 12**0.5 / (parts * params.dense_dim) ** 0.5
-        logits = [_STRENGTH * 0.7 * (score if label % 2 == 0 else -score) for label in range(params.label_dim)]
-        labels = np.stack([random.random(rows) < 1 / (1 + np.exp(-logit)) for logit in logits], axis=1)
-        scores.append((logits[0], labels[:, 0]))
-        return _Rows(labels.astype(np.float32), dense, keys)
+        return [_STRENGTH * 0.7 * (score if label % 2 == 0 else -score) for label in range(params.label_dim)]
 
-    def _write_raw(self, path: str, seed: int, samples: int, scores: List[Tuple[Any, Any]]) -> None:
+    def _given(self, logits: Any, rows: int) -> List[Any]:
+        """Logits of each label, of what the function of the caller returned."""
+        labels = self._params.label_dim
+        logits = np.asarray(logits, dtype=np.float64)
+        if logits.shape not in ((rows,), (rows, labels)):
+            raise _C.ConfigError(f"DataGenerator: logit: expected an array of shape ({rows},) or ({rows}, {labels}), "
+                                 f"found {logits.shape}")
+        wrong = np.argwhere(~np.isfinite(logits))
+        if len(wrong):
+            raise _C.ConfigError(f"DataGenerator: logit: expected finite numbers, found {logits[tuple(wrong[0])]} in "
+                                 f"row {wrong[0][0]}")
+        return [logits] * labels if logits.ndim == 1 else list(logits.T)
+
+    def _write_raw(self, path: str, seed: int, samples: int, scores: List[_Scores]) -> None:
         if os.path.dirname(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
@@ -170,7 +198,7 @@ class DataGenerator:
         out["label"], out["dense"], out["keys"] = rows.labels, rows.dense, np.concatenate(rows.keys, axis=1)
         return out.tobytes()
 
-    def _write_files(self, source: str, name: str, seed: int, files: int, scores: List[Tuple[Any, Any]]) -> None:
+    def _write_files(self, source: str, name: str, seed: int, files: int, scores: List[_Scores]) -> None:
         folder = os.path.join(os.path.dirname(source), name)
         os.makedirs(folder, exist_ok=True)
         norm = self._params.format is DataReaderType_t.Norm
