@@ -9,10 +9,13 @@
 #include "cli/metric_text.h"
 #include "cli/model_config.h"
 #include "cli/part_summary.h"
+#include "cli/ranks.h"
 #include "tercel/data/dataset.h"
+#include "tercel/distributed/mpi_transport.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/recsys/ranks.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/recsys/warm_start.h"
 #include "tercel/util/atomic_file.h"
@@ -40,6 +43,7 @@ struct TrainFlags {
   std::string init_from;
   bool refit = false;
   int64_t threads = 0;
+  int64_t ranks = 0;
   bool tensorboard = false;
   bool print_config = false;
   std::string profile;
@@ -58,6 +62,11 @@ struct TrainFlags {
             "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"),
         option_field<&TrainFlags::threads>("threads", "threads; 0: one for each CPU that may be used", at_least(0),
                                            at_most(1024)),
+        option_field<&TrainFlags::ranks>(
+            "ranks",
+            "processes of this machine, started by mpirun, that each train a part of every batch; 0: those that mpirun "
+            "or srun has started, or one",
+            at_least(0), at_most(1024)),
         option_field<&TrainFlags::init_from>(
             "init_from",
             "a run or checkpoint whose weights a new run begins with, also on other data: rows of the tables belong "
@@ -269,6 +278,7 @@ class RunProfile {
 struct RunOutcome {
   Json json;
   bool stopped = false;
+  int64_t best_step = 0, train_rows = 0;  // unless it was stopped
 };
 
 /** "best: step 750 of 1,000, valid auc 0.7871, test auc 0.7850"; empty without validation and test rows. */
@@ -320,19 +330,20 @@ void init_from(recsys::LoadedModel& from, recsys::Trainer& trainer, const Common
   print_text(common, text);
 }
 
-/** A run in a folder, from the beginning or resumed. With `refit`, a finished one plans that. */
+/** A run in a folder, from the beginning or resumed. */
 RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, const data::Dataset& dataset,
-                    const TrainFlags& flags, const CommonOptions& common,
-                    std::optional<recsys::Refit>* refit = nullptr) {
+                    const TrainFlags& flags, const CommonOptions& common, distributed::ProcessGroup* group) {
   std::optional<recsys::LoadedModel> from;  // before anything is made
   if (!flags.init_from.empty()) from = recsys::load_model(flags.init_from);
-  recsys::Trainer trainer(config, dataset, out, flags.resume,
-                          flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
+  recsys::Trainer trainer(
+      config, dataset, out, flags.resume, flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse,
+      [] { return true; }, group);
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
   const int64_t first_step = trainer.step();
   print_text(common, str_cat({"training ", printable(config.model_name), " on ", format_count(trainer.train_rows()),
-                              " rows with ", num_threads(), num_threads() == 1 ? " thread" : " threads", " in ",
-                              printable(out), first_step > 0 ? ", from step " + format_count(first_step) : "", "\n",
+                              " rows with ", group != nullptr ? str_cat({group->size(), " ranks of "}) : "",
+                              num_threads(), num_threads() == 1 ? " thread" : " threads", " in ", printable(out),
+                              first_step > 0 ? ", from step " + format_count(first_step) : "", "\n",
                               trainer.plan().validation, "\n"}));
 
   if (from && !trainer.last_checkpoint() && stop_signal() == 0) init_from(*from, trainer, common);
@@ -386,10 +397,59 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
     json["best_step"] = trainer.result().best_step;
     if (!trainer.result().valid.empty()) add_metrics(json["valid"], trainer.result().valid);
     if (!trainer.result().test.empty()) add_metrics(json["test"], trainer.result().test);
-    if (refit != nullptr)
-      *refit = recsys::plan_refit(trainer.plan(), dataset, trainer.result().best_step,
-                                  trainer.session().train_reader().epoch_rows());
+    outcome.best_step = trainer.result().best_step;
+    outcome.train_rows = trainer.session().train_reader().epoch_rows();
   }
+  return outcome;
+}
+
+/** The second run of --refit, for all ranks after the first one of rank 0; none if that was stopped. */
+std::optional<recsys::Refit> refit_after(const RunOutcome& selection, const recsys::ModelConfig& config,
+                                         const data::Dataset& dataset, distributed::ProcessGroup* group) {
+  const auto of_first = [group](int64_t number) {
+    return group != nullptr ? recsys::numbers_of_ranks(*group, number)[0] : number;
+  };
+  const int64_t best_step = of_first(selection.stopped ? -1 : selection.best_step);
+  const int64_t train_rows = of_first(selection.train_rows);
+  if (best_step < 0) return std::nullopt;
+  return recsys::plan_refit(recsys::plan_run(config, dataset), dataset, best_step, train_rows);
+}
+
+/** The work of a rank other than 0. */
+void follow(const recsys::ModelConfig& config, const data::Dataset& dataset, const TrainFlags& flags,
+            distributed::ProcessGroup& group) {
+  recsys::follow_trainer(config, dataset, group);
+  if (!flags.refit) return;
+  if (const auto refit = refit_after({}, config, dataset, &group))
+    recsys::follow_trainer(refit->config, refit->dataset, group);
+}
+
+/** A run, or with --refit two, in the folder of the flags. */
+RunOutcome train_as(const recsys::ModelConfig& config, const data::Dataset& dataset, const TrainFlags& flags,
+                    const CommonOptions& common, distributed::ProcessGroup* group) {
+  std::optional<RunProfile> profile;
+  if (!flags.profile.empty()) profile.emplace(flags.profile);
+  std::optional<NumberedFolder> numbered;
+  if (flags.out.empty()) numbered.emplace(config.model_name);
+  const std::string out = numbered ? numbered->path() : flags.out;
+  if (profile) profile->start();
+  RunOutcome outcome;
+  if (!flags.refit) {
+    outcome = train_in(out, config, dataset, flags, common, group);
+  } else {
+    TERCEL_CHECK(recsys::plan_run(config, dataset).config.data.validation != recsys::Validation::None, ConfigError,
+                 "train: --refit needs validation rows, and there are none: the model is trained on all rows anyway");
+    TERCEL_CHECK(flags.resume == recsys::Resume::Auto || !exists(out) || list_dir(out).empty(), ConfigError,
+                 "train: --out ", printable(out),
+                 ": already exists; continue it with --resume auto, or choose another folder");
+    const RunOutcome selection = train_in(selection_of(out), config, dataset, flags, common, group);
+    outcome = selection;
+    if (const auto refit = refit_after(selection, config, dataset, group)) {
+      outcome = train_in(out, refit->config, refit->dataset, flags, common, group);
+      outcome.json["selection"] = selection.json;
+    }
+  }
+  if (profile) print_text(common, str_cat({profile->finish(), "trace in ", printable(flags.profile), "\n"}));
   return outcome;
 }
 
@@ -421,32 +481,27 @@ int run_train(CommandLine& line) {
     return 0;
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
+  TERCEL_CHECK(flags.init_from.empty() || (flags.ranks <= 1 && !distributed::is_started_by_mpi()), ConfigError,
+               "train: --init-from: expected one process, as several do not begin with the weights of a run");
+  if (flags.ranks > 1 && !distributed::is_started_by_mpi()) start_ranks(flags.ranks, flags.threads, line);
   use_threads(flags.threads, common);
+  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks);
+  const bool follows = group && group->rank() > 0;
+  if (follows) common = {.json = false, .quiet = true};
   set_warning_handler([common](const std::string& text) { print_warning(common, text); });
-  const data::Dataset dataset = data::load_dataset(data_path);
-  std::optional<RunProfile> profile;
-  if (!flags.profile.empty()) profile.emplace(flags.profile);
-  std::optional<NumberedFolder> numbered;
-  if (flags.out.empty()) numbered.emplace(config.model_name);
-  const std::string out = numbered ? numbered->path() : flags.out;
-  if (profile) profile->start();
   RunOutcome outcome;
-  if (!flags.refit) {
-    outcome = train_in(out, config, dataset, flags, common);
-  } else {
-    TERCEL_CHECK(recsys::plan_run(config, dataset).config.data.validation != recsys::Validation::None, ConfigError,
-                 "train: --refit needs validation rows, and there are none: the model is trained on all rows anyway");
-    TERCEL_CHECK(resumes || !exists(out) || list_dir(out).empty(), ConfigError, "train: --out ", printable(out),
-                 ": already exists; continue it with --resume auto, or choose another folder");
-    std::optional<recsys::Refit> refit;
-    const RunOutcome selection = train_in(selection_of(out), config, dataset, flags, common, &refit);
-    outcome = selection;
-    if (refit) {
-      outcome = train_in(out, refit->config, refit->dataset, flags, common);
-      outcome.json["selection"] = selection.json;
-    }
-  }
-  if (profile) print_text(common, str_cat({profile->finish(), "trace in ", printable(flags.profile), "\n"}));
+  const auto train = [&] {
+    const data::Dataset dataset = data::load_dataset(data_path);
+    if (follows)
+      follow(config, dataset, flags, *group);
+    else
+      outcome = train_as(config, dataset, flags, common, group.get());
+  };
+  if (group)
+    work_with(*group, train);
+  else
+    train();
+  if (follows) return 0;
   if (common.json) print_line(dump_json_line(outcome.json));
   if (outcome.stopped) check_interrupted();
   return 0;

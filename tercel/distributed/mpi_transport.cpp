@@ -136,6 +136,12 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
+bool is_started_by_mpi() {
+  // Of Open MPI, PMIx, and PMI as of MPICH and Slurm.
+  constexpr const char* kNames[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"};
+  return std::any_of(std::begin(kNames), std::end(kNames), [](const char* name) { return std::getenv(name); });
+}
+
 bool has_mpi_module() { return *kLibrary != '\0'; }
 
 std::unique_ptr<Transport> connect_mpi() {

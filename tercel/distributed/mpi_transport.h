@@ -22,6 +22,9 @@ TERCEL_API std::unique_ptr<Transport> connect_mpi();
 /** The group of these processes; one for a process. */
 TERCEL_API std::unique_ptr<ProcessGroup> mpi_group(const GroupOptions& options = {});
 
+/** Whether mpirun or srun started this process, as its environment says. */
+TERCEL_API bool is_started_by_mpi();
+
 /** Whether the library was built together with the module. */
 TERCEL_API bool has_mpi_module();
 

@@ -1,11 +1,14 @@
 #include "tercel/recsys/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/metrics/values_impl.h"
+#include "tercel/recsys/ranks.h"
 #include "tercel/util/error.h"
 #include "tercel/util/warning.h"
 
@@ -33,8 +36,9 @@ double sampling_shift(const data::DataIdentity& trained_on, const data::Dataset&
 }
 
 EvaluationResult measure(Model& model, data::BatchReader& reader, const MetricOptions& options, RowObserver observer,
-                         double logit_shift, RankingMetrics* ranking) {
+                         double logit_shift, RankingMetrics* ranking, distributed::ProcessGroup* group) {
   Evaluator evaluator(model, options, logit_shift);
+  if (group != nullptr) evaluator.set_group(*group);
   data::Batch batch;
   Model::Result result;
   int64_t rows = 0;
@@ -47,8 +51,13 @@ EvaluationResult measure(Model& model, data::BatchReader& reader, const MetricOp
       const Tensor labels = to(batch.labels.narrow(1, head.first_label, 1), kFloat32).contiguous();
       ranking->add(values_of(scores), values_of(labels));
     }
-    rows += batch.rows;
-    if (!observer(rows)) return {};
+    rows += group != nullptr ? batch.global_rows : batch.rows;
+    bool go_on = observer(rows);
+    if (group != nullptr) {
+      const std::vector<int64_t> all = numbers_of_ranks(*group, go_on ? 1 : 0);
+      go_on = std::all_of(all.begin(), all.end(), [](int64_t one) { return one == 1; });
+    }
+    if (!go_on) return {};
   }
   EvaluationResult found = evaluator.result();
   if (ranking != nullptr)

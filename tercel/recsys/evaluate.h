@@ -14,7 +14,8 @@
 
 namespace tercel::recsys {
 
-/** Called after each batch with the number of rows done; returns whether to continue. */
+/** Called after each batch with the number of rows done, with several ranks those of all; returns whether to continue.
+ */
 using RowObserver = FunctionRef<bool(int64_t rows)>;
 
 /**
@@ -36,10 +37,12 @@ TERCEL_API double sampling_shift(const data::DataIdentity& trained_on, const dat
 /**
  * Measures a model on the rows that a reader delivers from its position on; the reader has evaluation_columns().
  * Without values if the observer stopped it. `logit_shift` is that of sampling_shift(). With `ranking`, its values
- * follow, of the first head. Errors as Evaluator.
+ * follow, of the first head. With a group, each rank reads its part of the rows, and all of them find the same; they
+ * stop if one observer says so. Errors as Evaluator.
  */
 TERCEL_API EvaluationResult measure(Model& model, data::BatchReader& reader, const MetricOptions& options,
-                                    RowObserver observer, double logit_shift = 0, RankingMetrics* ranking = nullptr);
+                                    RowObserver observer, double logit_shift = 0, RankingMetrics* ranking = nullptr,
+                                    distributed::ProcessGroup* group = nullptr);
 /** The values alone, on a part of a dataset; every row counts once. Warns as warn_of_bad_records(). */
 TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part,
                                  const ModelConfig& config, RowObserver observer, double logit_shift = 0);

@@ -5,7 +5,9 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/factories/factories.h"
 #include "tercel/recsys/metrics/values_impl.h"
+#include "tercel/recsys/ranks.h"
 #include "tercel/util/format.h"
 #include "tercel/util/warning.h"
 
@@ -46,17 +48,33 @@ Evaluator::Evaluator(const Model& model, const MetricOptions& options, double lo
       slices_(keys_of(model, options.slice_by, "solver: slice_by")) {}
 
 void Evaluator::add(const data::Batch& batch, const std::vector<Tensor>& logits) {
+  std::vector<int64_t> counts;
+  if (group_ != nullptr) counts = numbers_of_ranks(*group_, batch.rows);
+  const auto of_all = [&](const Tensor& rows) { return counts.empty() ? rows : rows_of_ranks(*group_, rows, counts); };
+  const auto keys_of_all = [&](Span<int64_t> keys) {
+    const Tensor own = empty({static_cast<int64_t>(keys.size())}, kInt64);
+    std::copy(keys.begin(), keys.end(), own.data<int64_t>());
+    return of_all(own);
+  };
   RowContext context;
-  Tensor weights = batch.weights;
-  if (weights.defined()) {
-    weights = to(weights, kFloat32).contiguous();
+  Tensor weights, groups, slices;
+  if (batch.weights.defined()) {
+    weights = of_all(to(batch.weights, kFloat32).contiguous());
     context.weights = values_of(weights);
     rows_without_weight_ += std::count(context.weights.begin(), context.weights.end(), 0.0f);
   }
-  rows_ += batch.rows;
-  if (groups_) context.groups = groups_->read(batch);
-  if (slices_) context.slices = slices_->read(batch);
-  metrics_.add(shifted(logits, heads_, logit_shift_), batch.labels, context);
+  if (groups_) {
+    groups = keys_of_all(groups_->read(batch));
+    context.groups = {groups.data<int64_t>(), static_cast<size_t>(groups.numel())};
+  }
+  if (slices_) {
+    slices = keys_of_all(slices_->read(batch));
+    context.slices = {slices.data<int64_t>(), static_cast<size_t>(slices.numel())};
+  }
+  std::vector<Tensor> all_logits = shifted(logits, heads_, logit_shift_);
+  for (Tensor& head : all_logits) head = of_all(head);
+  rows_ += all_logits.empty() ? 0 : all_logits[0].size(0);
+  metrics_.add(all_logits, of_all(batch.labels), context);
 }
 
 MetricValues Evaluator::values() const {

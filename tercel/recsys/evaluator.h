@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tercel/data/batch.h"
+#include "tercel/distributed/process_group.h"
 #include "tercel/recsys/metrics/head_metrics.h"
 #include "tercel/recsys/metrics/metric_options.h"
 #include "tercel/recsys/model/model.h"
@@ -32,6 +33,8 @@ class TERCEL_API Evaluator {
  public:
   /** ConfigError as check_metric_options(), and for a slot of groups or slices that the rows do not have. */
   Evaluator(const Model& model, const MetricOptions& options, double logit_shift = 0);
+  /** From now on each batch is a rank's part, and the metrics of all ranks are those of all rows, in the same order. */
+  void set_group(distributed::ProcessGroup& group) { group_ = &group; }
 
   /** Adds a batch with labels, and weights if it has some, and the logits of each head, to which `logit_shift` is
    * added.
@@ -49,6 +52,7 @@ class TERCEL_API Evaluator {
   int64_t rows_ = 0;
   int64_t rows_without_weight_ = 0;
   std::optional<RowKeys> groups_, slices_;
+  distributed::ProcessGroup* group_ = nullptr;
 };
 
 /** The heads' logits, those of LossKind::Binary with a shift; they do not change where it is 0. */

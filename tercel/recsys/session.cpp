@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "tercel/autograd/grad_mode.h"
@@ -97,21 +98,24 @@ data::ReaderOptions train_reading(const ModelConfig& config, const Model& model)
   return options;
 }
 
-/** The reader of the validation rows; null if there are none. */
-std::unique_ptr<data::BatchReader> open_validation(const data::Dataset& dataset, const ModelConfig& config,
-                                                   const Model& model) {
-  data::ReaderOptions options = evaluation_reading(model, config);
+/** The part of the validation rows; none if there are none. */
+std::optional<data::PartName> validation_part(const data::Dataset& dataset, const ModelConfig& config) {
   switch (config.data.validation) {
-    case Validation::None: return nullptr;
-    case Validation::HeldOut:
-      options.hold_out = config.data.hold_out;
-      options.held_out = true;
-      return std::make_unique<data::BatchReader>(dataset, data::PartName::Train, options);
-    case Validation::Part:
+    case Validation::None: return std::nullopt;
+    case Validation::HeldOut: return data::PartName::Train;
+    case Validation::Part: return data::PartName::Valid;
     case Validation::Auto: break;
   }
-  if (config.data.validation == Validation::Auto && dataset.valid.rows() == 0) return nullptr;
-  return std::make_unique<data::BatchReader>(dataset, data::PartName::Valid, options);
+  return dataset.valid.rows() == 0 ? std::nullopt : std::optional(data::PartName::Valid);
+}
+
+data::ReaderOptions validation_reading(const ModelConfig& config, const Model& model) {
+  data::ReaderOptions options = evaluation_reading(model, config);
+  if (config.data.validation == Validation::HeldOut) {
+    options.hold_out = config.data.hold_out;
+    options.held_out = true;
+  }
+  return options;
 }
 
 data::Dataset described_by(const data::Schema& schema) {
@@ -143,17 +147,42 @@ Session::Session(const ModelConfig& config, const data::Schema& schema)
     : Session(config, described_by(schema), Model(config, schema)) {}
 
 Session::Session(const ModelConfig& config, const data::Dataset& dataset)
+    : Session(config, dataset, nullptr, RankCalls::Alike) {}
+
+Session::Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup& group,
+                 RankCalls calls)
+    : Session(config, dataset, &group, calls) {}
+
+Session::Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup* group,
+                 RankCalls calls)
     : Session(config, dataset, Model(config, dataset.schema)) {
   dataset_name_ = dataset.name();
-  train_reader_ = std::make_unique<data::BatchReader>(dataset, data::PartName::Train, train_reading(config, model_));
-  validation_reader_ = open_validation(dataset, config, model_);
-  if (dataset.test.rows() > 0)
-    test_reader_ =
-        std::make_unique<data::BatchReader>(dataset, data::PartName::Test, evaluation_reading(model_, config));
+  if (group != nullptr && group->size() > 1) {
+    group_ = group;
+    model_.set_group(*group);
+    check_ranks();
+  }
+  const auto reader = [&](data::PartName part, data::ReaderOptions options) {
+    if (group_ != nullptr) {
+      options.rank = group_->rank();
+      options.ranks = group_->size();
+    }
+    return std::make_unique<data::BatchReader>(dataset, part, options);
+  };
+  train_reader_ = reader(data::PartName::Train, train_reading(config, model_));
+  if (const std::optional<data::PartName> part = validation_part(dataset, config))
+    validation_reader_ = reader(*part, validation_reading(config, model_));
+  if (dataset.test.rows() > 0) test_reader_ = reader(data::PartName::Test, evaluation_reading(model_, config));
   position_ = train_reader_->position();
+  leads_ = group_ != nullptr && group_->rank() == 0 && calls == RankCalls::FirstLeads;
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  try {
+    tell(RankCommand::End);
+  } catch (const Error&) {  // the group has failed, so that no rank follows any more
+  }
+}
 
 void Session::initialize(const TensorOptions& place) {
   initialize(place, [] { return true; });
@@ -207,6 +236,7 @@ void Session::check_gradients(const char* function) const {
 }
 
 bool Session::step() {
+  tell(RankCommand::Step);
   bool trained = false;
   while (!trained && read_next("step")) {
     trained = train(batch_);
@@ -222,6 +252,7 @@ bool Session::step() {
 }
 
 bool Session::skip() {
+  tell(RankCommand::Skip);
   if (!read_next("skip")) return false;
   position_ = train_reader_->position();
   is_ahead_ = false;
@@ -287,7 +318,7 @@ void Session::forward_backward(const data::Batch& batch) {
     model_.embeddings().clear_gradients();
     throw;
   }
-  pending_rows_ = batch.rows;
+  pending_rows_ = group_ != nullptr ? batch.global_rows : batch.rows;
   phase_ = Phase::Gradients;
 }
 
@@ -300,18 +331,20 @@ Tensor Session::forward(const data::Batch& batch) {
   result_.logits.clear();
   TERCEL_CHECK(loss.defined(), RuntimeError, "session: step ", step, ": the batch has no labels");
   if (loss_interval_ > 1) {
-    keep_loss(reported(loss));
+    keep_loss(reported(of_all_ranks(loss)));
     return loss;
   }
-  loss_ = reported(loss).item<double>();
+  loss_ = reported(of_all_ranks(loss)).item<double>();
   if (!std::isfinite(loss_)) {
     is_bad_ = true;
     restore_buffers();  // so that the pass is repeated with the same statistics
     const std::string layer = model_.first_nonfinite_layer(batch, step);
+    const bool is_elsewhere = group_ != nullptr && std::isfinite(loss.item<double>());
     throw_error<NumericError>({"step ", step, ": the loss is ", kind_of(loss_),
-                               layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
-                                             : "; the first layer that gives a NaN or an infinity is ",
-                               layer});
+                               is_elsewhere    ? "; that of the rows of this rank is finite"
+                               : layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
+                                               : "; the first layer that gives a NaN or an infinity is ",
+                               is_elsewhere ? std::string() : layer});
   }
   return loss;
 }
@@ -366,10 +399,6 @@ void Session::set_loss_interval(int64_t steps) {
   }
   loss_interval_ = steps;
   kept_losses_.reset();
-}
-
-void Session::reduce() {
-  // One process: its gradients are all there are. Those of ranks will be added here, in the arena and in the tables.
 }
 
 /** By solver.clip_grad_norm; NumericError if the norm is not finite. */
@@ -441,6 +470,7 @@ EvaluationResult Session::measure(data::PartName part, RowObserver observer) {
   data::BatchReader* const reader = is_test ? test_reader_.get() : validation_reader_.get();
   TERCEL_CHECK(reader != nullptr, RuntimeError, "session: evaluate: there are no ", is_test ? "test" : "validation",
                " rows");
+  tell(is_test ? RankCommand::Test : RankCommand::Validate);
   check_finite("evaluate");
   const ProfileRange range("evaluate", RangeKind::Annotation);
   reader->rewind();
@@ -452,7 +482,7 @@ EvaluationResult Session::measure(data::PartName part, RowObserver observer) {
   const Rewound rewound{*reader};
   // Rows held out were sampled as those that are trained.
   const double shift = reader->options().held_out ? 0 : sampling_shift(identity_.data);
-  EvaluationResult found = recsys::measure(model_, *reader, config_.solver, observer, shift);
+  EvaluationResult found = recsys::measure(model_, *reader, config_.solver, observer, shift, nullptr, group_);
   warn_of_bad_records(*reader);
   return found;
 }
@@ -467,7 +497,10 @@ std::string Session::validation_digest() const {
   return digest;
 }
 
-void Session::check_finite() { check_finite("check_finite"); }
+void Session::check_finite() {
+  tell(RankCommand::CheckFinite);
+  check_finite("check_finite");
+}
 
 void Session::check_finite(const char* function) {
   check_between_steps(function);
@@ -491,6 +524,12 @@ void Session::check_finite(const char* function) {
 
 void Session::save(CheckpointStore& store, std::string_view policy) {
   check_dataset("save");
+  tell(RankCommand::Save);
+  write(&store, policy);
+}
+
+/** Rank 0 writes; the store of the others may be null. */
+void Session::write(CheckpointStore* store, std::string_view policy) {
   check_finite("save");
   SessionState state;
   state.step = steps_;
@@ -501,8 +540,18 @@ void Session::save(CheckpointStore& store, std::string_view policy) {
   state.position = position_;
   state.policy = policy;
   state.nan_batches = nan_batches_;
-  store.save({steps_, model_.fingerprint()}, identity_, dump_json_line(write_options(state)),
-             training_files(model_, *dense_));
+  std::exception_ptr error;
+  if (group_ == nullptr || group_->rank() == 0) {
+    try {
+      store->save({steps_, model_.fingerprint()}, identity_, dump_json_line(write_options(state)),
+                  training_files(model_, *dense_));
+    } catch (const Error&) {
+      error = std::current_exception();
+    }
+  }
+  const bool wrote = group_ == nullptr || numbers_of_ranks(*group_, error ? 0 : 1)[0] == 1;
+  if (error) std::rethrow_exception(error);
+  TERCEL_CHECK(wrote, IoError, "session: save: rank 0 could not write the checkpoint of step ", steps_);
 }
 
 ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const {
@@ -516,6 +565,7 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   TERCEL_CHECK(is_initialized(), RuntimeError, "session: load: the model is not initialised");
   check_dataset("load");
   ResumeCheck check = this->check(checkpoint, new_data);
+  tell(new_data == NewData::Accept ? RankCommand::LoadNewData : RankCommand::Load, checkpoint.folder());
   const SessionState state = read_state(checkpoint, model_.graph(), check.warnings);
   is_ahead_ = true;  // until it is known to be at a position; seek() may refuse the state's
   if (check.new_train_rows)

@@ -26,17 +26,25 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
+#include "tercel/distributed/process_group.h"
 #include "tercel/optim/gradient_norm.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/evaluate.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
+#include "tercel/recsys/ranks.h"
 #include "tercel/recsys/run_identity.h"
 #include "tercel/util/error.h"
 #include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
+
+/** Who calls the functions of the sessions of several ranks. */
+enum class RankCalls : uint8_t {
+  Alike,      ///< each rank makes the same calls
+  FirstLeads  ///< rank 0 steps, evaluates, checks, saves and loads; the others call follow()
+};
 
 /**
  * The state after a number of steps, and the steps. A step is a function of that state, its batch and its number; the
@@ -54,6 +62,14 @@ class TERCEL_API Session {
    * ConfigError, DataError or IoError.
    */
   Session(const ModelConfig& config, const data::Dataset& dataset);
+  /**
+   * One rank of several that train together, each with a part of every batch and all weights and tables. Losses,
+   * metrics and errors of a loss that is not finite are those of the whole batch; save() writes on rank 0, and throws
+   * on all of them. ConfigError if another rank has another configuration, other data or another version;
+   * DistributedError if one is lost. The group must outlive the session.
+   */
+  Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup& group,
+          RankCalls calls = RankCalls::Alike);
   /** For batches of the caller's with rows of this schema: without readers and checkpoints. ConfigError. */
   Session(const ModelConfig& config, const data::Schema& schema);
   ~Session();
@@ -71,6 +87,13 @@ class TERCEL_API Session {
    */
   bool initialize(const TensorOptions& place, FunctionRef<bool()> go_on);
   bool is_initialized() const { return dense_.has_value(); }
+  /**
+   * On a rank that follows (RankCalls::FirstLeads): does what rank 0 does, until the session there ends. Errors of this
+   * rank alone; those that all ranks have are left to rank 0.
+   */
+  void follow();
+  /** After a DistributedError: the session is alone from now on, and can save the last complete step. */
+  void leave_ranks();
 
   /**
    * Trains the next batch of the train part; false, and no change, after solver.max_iter steps or at the end of the
@@ -113,7 +136,7 @@ class TERCEL_API Session {
   const std::string& first_nan_batch() const { return first_nan_batch_; }
   /** Norm of the gradients of the last step, before clipping; NaN without solver.clip_grad_norm. */
   double gradient_norm() const { return gradient_norm_; }
-  /** Rows trained by this object. */
+  /** Rows trained by this object, with several ranks those of all. */
   int64_t rows() const { return rows_; }
   /** Whether there are gradients of a step, from forward_backward() to update() or discard(). */
   bool has_gradients() const { return phase_ == Phase::Gradients; }
@@ -125,7 +148,7 @@ class TERCEL_API Session {
   void set_loss_interval(int64_t steps);
   int64_t loss_interval() const { return loss_interval_; }
   /**
-   * The last loss that was read, of this rank's part of the batch, with the terms of the losses' regularizers but not
+   * The last loss that was read, of the batches of all ranks, with the terms of the losses' regularizers but not
    * those of the optimizer's l1 and l2; NaN before the first.
    */
   double loss() const { return loss_; }
@@ -223,6 +246,11 @@ class TERCEL_API Session {
   };
 
   Session(const ModelConfig& config, const data::Dataset& described, Model model);
+  Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup* group, RankCalls calls);
+  void check_ranks() const;
+  void tell(RankCommand command, const std::string& text = {}) const;
+  bool obey(RankCommand command, const std::string& text);
+  void write(CheckpointStore* store, std::string_view policy);
   void check_between_steps(const char* function) const;
   void check_finite(const char* function);
   void check_gradients(const char* function) const;
@@ -233,6 +261,7 @@ class TERCEL_API Session {
   void skip_bad(const NumericError& error);
   void clip_gradients();
   Tensor forward(const data::Batch& batch);
+  Tensor of_all_ranks(const Tensor& loss);
   Tensor reported(const Tensor& loss);
   void keep_loss(const Tensor& loss);
   void forget_losses();
@@ -242,6 +271,8 @@ class TERCEL_API Session {
 
   ModelConfig config_;
   Model model_;
+  distributed::ProcessGroup* group_ = nullptr;  // null with one rank
+  bool leads_ = false;                          // the others
   RunIdentity identity_;
   std::string dataset_name_;
   std::unique_ptr<data::BatchReader> train_reader_, validation_reader_, test_reader_;

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "tercel/distributed/error.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/report/run_records_impl.h"
 #include "tercel/recsys/run_folder_impl.h"
@@ -31,6 +32,7 @@ using Clock = std::chrono::steady_clock;
     case ExitCode::Io: throw IoError(message);
     case ExitCode::Memory: throw OutOfMemoryError(message);
     case ExitCode::Numeric: throw NumericError(message);
+    case ExitCode::Communication: throw DistributedError(message);
     case ExitCode::Usage:
       if (dynamic_cast<const ConfigError*>(&e) != nullptr) throw ConfigError(message);
       throw RuntimeError(message);
@@ -63,6 +65,7 @@ struct Trainer::State {
   RunPlan plan;
   const ModelConfig& config = plan.config;
   data::Dataset dataset;
+  int64_t group_size;
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   Session session;  // not initialised if a stop was requested meanwhile
   RunFolder folder;
@@ -85,10 +88,11 @@ struct Trainer::State {
   Clock::time_point saved_time = Clock::now();
 
   State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
-        FunctionRef<bool()> may_go_on)
+        FunctionRef<bool()> may_go_on, distributed::ProcessGroup* group)
       : plan(plan_run(cfg, set)),
         dataset(set),
-        session(config, set),
+        group_size(group == nullptr ? 1 : group->size()),
+        session(group == nullptr ? Session(config, set) : Session(config, set, *group, RankCalls::FirstLeads)),
         folder(RunFolder::of_new_run(path)),
         lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), config.solver.keep_checkpoints),
@@ -382,8 +386,8 @@ struct Trainer::State {
 };
 
 Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
-                 NewData new_data, FunctionRef<bool()> go_on)
-    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, go_on)) {
+                 NewData new_data, FunctionRef<bool()> go_on, distributed::ProcessGroup* group)
+    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, go_on, group)) {
   State& s = *state_;
   if (!s.session.is_initialized()) return;
   if (s.saved_at >= 0) s.checkpoints.set_aside_after(s.saved_at);
@@ -404,6 +408,7 @@ TrainEnd Trainer::run(Observer observer, FunctionRef<bool()> go_on) {
     return state_->run(observer);
   } catch (const Error& e) {
     state_->result.error = e.what();
+    if (e.exit_code() == ExitCode::Communication) state_->session.leave_ranks();
     throw_with(e, e.what() + state_->rescue(e.exit_code()));
   } catch (const std::bad_alloc&) {
     throw_error<OutOfMemoryError>({"out of memory", state_->rescue(ExitCode::Memory)});
@@ -500,6 +505,8 @@ TrainEnd Trainer::State::run(Observer observer) {
 WarmStart Trainer::warm_start(LoadedModel& from) {
   TERCEL_CHECK(step() == 0 && state_->saved_at < 0, RuntimeError, printable(state_->folder.path()),
                ": warm_start: the run has a checkpoint, or has trained");
+  TERCEL_CHECK(state_->group_size == 1, RuntimeError, printable(state_->folder.path()),
+               ": warm_start: expected one rank, found ", state_->group_size);
   try {
     return recsys::warm_start(session().model(), state_->dataset, from);
   } catch (...) {
@@ -521,5 +528,11 @@ const MetricValues& Trainer::last_metrics() const { return state_->last_metrics;
 const RunResult& Trainer::result() const { return state_->result; }
 const RunPlan& Trainer::plan() const { return state_->plan; }
 const std::vector<std::string>& Trainer::warnings() const { return state_->warnings; }
+
+void follow_trainer(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup& group) {
+  Session session(plan_run(config, dataset).config, dataset, group, RankCalls::FirstLeads);
+  session.initialize();
+  session.follow();
+}
 
 }  // namespace tercel::recsys

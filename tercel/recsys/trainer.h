@@ -82,10 +82,14 @@ class TERCEL_API Trainer {
    * A stop is requested when stop_signal() is set or go_on() returns false. go_on() is called between steps, batches of
    * evaluations and parts of tables, on the thread of the caller. While tables are initialised, a stop ends that early,
    * nothing is written, and run() returns Stopped at once.
+   *
+   * With a group, this is rank 0, which alone decides, writes and reports; each other rank calls follow_trainer(). The
+   * group must outlive the trainer.
    */
   Trainer(
       const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
-      NewData new_data = NewData::Refuse, FunctionRef<bool()> go_on = +[] { return true; });
+      NewData new_data = NewData::Refuse, FunctionRef<bool()> go_on = +[] { return true; },
+      distributed::ProcessGroup* group = nullptr);
   ~Trainer();
 
   /**
@@ -101,7 +105,8 @@ class TERCEL_API Trainer {
       Observer observer, FunctionRef<bool()> go_on = +[] { return true; });
   /**
    * Begins a run without a checkpoint with the weights of another model: recsys::warm_start(). After its errors, which
-   * leave no new folder behind, the trainer cannot run. RuntimeError if the run has a checkpoint or has trained.
+   * leave no new folder behind, the trainer cannot run. RuntimeError if the run has a checkpoint or has trained, and
+   * with several ranks.
    */
   WarmStart warm_start(LoadedModel& from);
   /**
@@ -130,5 +135,9 @@ class TERCEL_API Trainer {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/** Trains as a rank other than 0, of the same configuration and dataset, until the trainer of rank 0 ends. */
+TERCEL_API void follow_trainer(const ModelConfig& config, const data::Dataset& dataset,
+                               distributed::ProcessGroup& group);
 
 }  // namespace tercel::recsys

@@ -1,6 +1,7 @@
 #include "tercel/recsys/embedding/embedding_collection.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
@@ -11,6 +12,7 @@
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/ranks.h"
 
 namespace tercel::recsys {
 
@@ -73,13 +75,23 @@ bool EmbeddingCollection::allocate(uint64_t seed, const TensorOptions& place, Fu
 
 void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
   rows.clear();
-  const auto keys_of = [&batch](const Group& group) -> const Tensor& {
+  const auto keys_of = [&batch](const Group& group) {
     const data::SparseBatch& input = batch.input(group.input);
     TERCEL_CHECK(input.order == data::BagOrder::SampleMajor, RuntimeError, "embedding of input '", group.input,
                  "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
                  to_string(input.order));
     return input.keys;
   };
+  keys_.clear();
+  first_.clear();
+  for (const Group& group : groups_) {
+    keys_.push_back(keys_of(group));
+    first_.push_back(0);
+    if (group_ == nullptr || new_keys != NewKeys::Insert || !tables_[group.table]->grows()) continue;
+    const std::vector<int64_t> counts = numbers_of_ranks(*group_, keys_.back().numel());
+    first_.back() = std::accumulate(counts.begin(), counts.begin() + group_->rank(), int64_t{0});
+    keys_.back() = rows_of_ranks(*group_, to(keys_.back(), kInt64), counts);
+  }
   std::vector<Tensor> in_use;
   for (size_t g = 0; g < groups_.size(); ++g) {
     const size_t t = groups_[g].table;
@@ -87,9 +99,13 @@ void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, 
     if (new_keys == NewKeys::Insert && tables_[t]->evicts())
       for (size_t other = 0; other < groups_.size(); ++other)
         if (other != g && groups_[other].table == t)
-          in_use.push_back(other < g ? rows[other] : tables_[t]->find_rows(keys_of(groups_[other]), NewKeys::Refuse));
-    rows.push_back(tables_[t]->find_rows(keys_of(groups_[g]), new_keys, in_use));
+          in_use.push_back(other < g ? rows[other] : tables_[t]->find_rows(keys_[other], NewKeys::Refuse));
+    rows.push_back(tables_[t]->find_rows(keys_[g], new_keys, in_use));
   }
+  for (size_t g = 0; g < groups_.size(); ++g)
+    if (const int64_t own = keys_of(groups_[g]).numel(); own != rows[g].numel())
+      rows[g] = rows[g].narrow(0, first_[g], own);
+  keys_.clear();
 }
 
 Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const {
@@ -124,6 +140,39 @@ UniqueRows& EmbeddingCollection::unique_rows(size_t table, const Gradient& gradi
   UniqueRows& shared = groups_[readers_[table].group].unique_rows;
   shared.share(gradient.rows);
   return shared;
+}
+
+void EmbeddingCollection::reduce_gradients() {
+  if (group_ == nullptr) return;
+  constexpr int64_t kNone = -1;
+  const auto tables = static_cast<int64_t>(tables_.size());
+  std::vector<Gradient> own(tables_.size());
+  const Tensor own_counts = full({tables}, kNone, kInt64);
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const Gradient gradient = row_gradient(t);
+    if (!gradient.defined()) continue;
+    const Gradient unique = unique_rows(t, gradient).reduce(gradient);
+    own[t] = {unique.values.clone(), unique.rows.clone()};
+    own_counts.data<int64_t>()[t] = unique.rows.size(0);
+  }
+  const std::vector<int64_t> alike(static_cast<size_t>(group_->size()), tables);
+  const Tensor all_counts = rows_of_ranks(*group_, own_counts, alike);
+  for (Group& group : groups_) group.unique_rows.release();
+  std::vector<int64_t> counts(alike.size());
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    bool is_defined = false;  // on one rank
+    for (size_t r = 0; r < counts.size(); ++r) {
+      const int64_t count = all_counts.data<int64_t>()[r * tables_.size() + t];
+      is_defined |= count != kNone;
+      counts[r] = std::max<int64_t>(count, 0);
+    }
+    if (!is_defined) continue;
+    const Tensor& weight = tables_[t]->weight();
+    if (!own[t].defined())
+      own[t] = {empty({0, weight.size(1)}, TensorOptions(weight.dtype(), weight.device())), empty({0}, kInt64)};
+    const Tensor rows = rows_of_ranks(*group_, own[t].rows, counts);
+    set_gradient(weight, {rows_of_ranks(*group_, own[t].values, counts), rows});
+  }
 }
 
 void EmbeddingCollection::add_to(optim::GradientNorm& norm) {

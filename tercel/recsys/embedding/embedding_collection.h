@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tercel/data/batch.h"
+#include "tercel/distributed/process_group.h"
 #include "tercel/ops/embedding/embedding_bag.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/embedding/embedding_table.h"
@@ -48,8 +49,14 @@ class TERCEL_API EmbeddingCollection {
   bool allocate(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on);
 
   /**
-   * First phase: the rows of a batch's keys, for look_up(). ConfigError for a batch without an input that is read,
-   * RuntimeError unless its order is SampleMajor.
+   * From now on batches are the parts of this rank, and each rank has all rows of the tables. The group must outlive
+   * the collection.
+   */
+  void set_group(distributed::ProcessGroup& group) { group_ = &group; }
+  /**
+   * First phase: the rows of a batch's keys, for look_up(). With NewKeys::Insert and several ranks, new keys of all
+   * ranks get rows, in the order of the ranks: the tables stay equal. ConfigError for a batch without an input that is
+   * read, RuntimeError unless its order is SampleMajor.
    */
   void find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
   /**
@@ -58,6 +65,11 @@ class TERCEL_API EmbeddingCollection {
    */
   Tensor look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const;
 
+  /**
+   * Gives each table the gradients of all ranks: for each rank, in their order, the sums of its unique rows. All ranks
+   * must call it; no effect without set_group().
+   */
+  void reduce_gradients();
   /** One step of every table that has a gradient, which is cleared; RuntimeError for tables without states. */
   void update(double learning_rate, int64_t step);
   /** Adds the gradients of all tables to a norm; they stay. */
@@ -96,6 +108,10 @@ class TERCEL_API EmbeddingCollection {
   std::vector<Group> groups_;
   std::vector<Readers> readers_;  // of each table
   UniqueRows unique_rows_;        // of tables with several lookups
+  distributed::ProcessGroup* group_ = nullptr;
+  // Of each group, keys and the first one of this rank; members to reuse their memory.
+  std::vector<Tensor> keys_;
+  std::vector<int64_t> first_;
 };
 
 }  // namespace tercel::recsys

@@ -51,6 +51,8 @@ class TERCEL_API EmbeddingTable {
    * values. The keys of the rows `in_use`, of other calls, do not lose them to new ones. Thread-safe with Refuse only.
    */
   virtual Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) = 0;
+  /** Whether find_rows() may make rows for new keys. */
+  virtual bool grows() const { return false; }
   /** Whether new keys may get the rows of others. */
   virtual bool evicts() const { return false; }
   /** How many rows, the first ones, belong to no key and are not trained. */

@@ -75,6 +75,7 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
    * table then has none of the new keys of this call.
    */
   Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) override;
+  bool grows() const override { return true; }
   bool evicts() const override { return options_.eviction != Eviction::None; }
   int64_t rows_without_key() const override { return 1; }
   Tensor keys() const override;

@@ -14,7 +14,7 @@ BatchNorm::BatchNorm(const Options& options, BuildContext& context)
 void BatchNorm::allocate(const TensorOptions& place) { running_.allocate(tops()[0].sizes[0], place); }
 
 void BatchNorm::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
-  tops[0] = running_.normalize(bottoms[0], context.training, options_.factor, options_.eps, parameters_[of_.gamma],
+  tops[0] = running_.normalize(bottoms[0], context, options_.factor, options_.eps, parameters_[of_.gamma],
                                parameters_[of_.beta]);
 }
 

@@ -16,7 +16,7 @@ void PReluDice::allocate(const TensorOptions& place) { running_.allocate(tops()[
 
 void PReluDice::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
   const Tensor& x = bottoms[0];
-  const Tensor gate = sigmoid(running_.normalize(x, context.training, options_.factor, options_.eps));
+  const Tensor gate = sigmoid(running_.normalize(x, context, options_.factor, options_.eps));
   tops[0] = mul(x, add(mul(gate, 1 - options_.alpha), options_.alpha));
 }
 

@@ -15,6 +15,10 @@
 #include "tercel/nn/parameter_arena.h"
 #include "tercel/recsys/layers/tensor_shape.h"
 
+namespace tercel::distributed {
+class ProcessGroup;
+}
+
 namespace tercel::recsys {
 
 /** Arguments for building a layer. */
@@ -36,6 +40,8 @@ struct ForwardContext {
   int64_t first_row = 0;    ///< samples of the step that come before this batch, in the parts of other ranks
   int64_t global_rows = 0;  ///< samples that a loss is the mean over, if the batch is a part of them; 0: its own
   Tensor weights = {};      ///< [B] of the samples, for losses; undefined: 1 each
+  /** The ranks that have the other parts, for statistics of the whole batch; null: the batch is whole. */
+  distributed::ProcessGroup* group = nullptr;
 };
 
 // Note [Masks]

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tercel/nn/parameter_arena.h"
+#include "tercel/recsys/layers/layer.h"
 #include "tercel/util/enum_names.h"
 
 namespace tercel::recsys {
@@ -42,12 +43,16 @@ class RunningStatistics {
   /**
    * (x - mean) / sqrt(variance + eps) * gamma + beta of rows x [rows, n]; gamma and beta may be undefined. In training
    * with the rows' own statistics, which become a part `factor` of the running ones; in evaluation, and of a single
-   * row, which has no variance, with the running ones, which stay.
+   * row, which has no variance, with the running ones, which stay. Where the context has a group, the rows are those of
+   * all ranks.
    */
-  TERCEL_API Tensor normalize(const Tensor& x, bool training, double factor, double eps, const Tensor& gamma = {},
-                              const Tensor& beta = {}) const;
+  TERCEL_API Tensor normalize(const Tensor& x, const ForwardContext& context, double factor, double eps,
+                              const Tensor& gamma = {}, const Tensor& beta = {}) const;
 
  private:
+  Tensor normalize_parts(const Tensor& x, distributed::ProcessGroup& group, double factor, double eps,
+                         const Tensor& gamma, const Tensor& beta) const;
+
   Tensor mean_, var_;
 };
 

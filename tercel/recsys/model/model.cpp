@@ -27,6 +27,7 @@ struct Model::State {
   ModelGraph graph;
   TensorOptions place;
   uint64_t seed = 0;  // of masks
+  distributed::ProcessGroup* group = nullptr;
   // Tensors of the running pass; members only to reuse their memory.
   std::vector<Tensor> values, bottoms, tops, rows;
 
@@ -191,8 +192,9 @@ void run_graph(ModelGraph& graph, const data::Batch& batch, const ForwardContext
   rows.clear();
 }
 
-ForwardContext context_of(const data::Batch& batch, bool training, uint64_t seed, int64_t step) {
-  ForwardContext context{training, seed, step, 0, batch.global_rows, batch.weights};
+ForwardContext context_of(const data::Batch& batch, bool training, uint64_t seed, int64_t step,
+                          distributed::ProcessGroup* group) {
+  ForwardContext context{training, seed, step, 0, batch.global_rows, batch.weights, training ? group : nullptr};
   if (batch.global_rows == 0) return context;
   context.first_row = batch.row - batch.global_row;
   TERCEL_CHECK(context.first_row >= 0 && context.first_row <= batch.global_rows - batch.rows &&
@@ -226,7 +228,7 @@ void Model::forward(const data::Batch& batch, bool training, int64_t step, Resul
   const GradModeGuard guard(training && grad_enabled());
   result.loss.reset();
   result.logits.clear();
-  run_graph(s.graph, here, context_of(here, training, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
+  run_graph(s.graph, here, context_of(here, training, s.seed, step, s.group), s.rows, s.values, s.bottoms, s.tops,
             [](const GraphNode&) { return true; });
   for (const Head& head : s.graph.heads) {
     Tensor& loss = s.values[head.loss];
@@ -250,8 +252,8 @@ Tensor Model::compute(const data::Batch& batch, std::string_view tensor) {
                known_names(tensor, known));
   check_batch(batch, s.schema, s.graph.sparse_inputs);
   const NoGradGuard guard;
-  run_graph(s.graph, batch_at(batch, s.place), context_of(batch, /*training=*/false, s.seed, /*step=*/0), s.rows,
-            s.values, s.bottoms, s.tops, [&s, t](const GraphNode&) { return !s.values[t].defined(); });
+  run_graph(s.graph, batch_at(batch, s.place), context_of(batch, /*training=*/false, s.seed, /*step=*/0, s.group),
+            s.rows, s.values, s.bottoms, s.tops, [&s, t](const GraphNode&) { return !s.values[t].defined(); });
   const Tensor value = s.values[t];
   s.values.clear();
   TERCEL_CHECK(value.defined(), ConfigError, "model: the tensor '", printable(tensor),
@@ -264,14 +266,19 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step)
   check_batch(batch, s.schema, s.graph.sparse_inputs);
   const NoGradGuard guard;
   std::string found;
-  run_graph(s.graph, batch_at(batch, s.place), context_of(batch, /*training=*/true, s.seed, step), s.rows, s.values,
-            s.bottoms, s.tops, [&](const GraphNode& node) {
+  run_graph(s.graph, batch_at(batch, s.place), context_of(batch, /*training=*/true, s.seed, step, s.group), s.rows,
+            s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
               for (const size_t t : node.tops)
-                if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
-              return found.empty();
+                if (found.empty() && !all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
+              return found.empty() || s.group != nullptr;  // other ranks may go on, and count on this one
             });
   s.values.clear();
   return found;
+}
+
+void Model::set_group(distributed::ProcessGroup& group) {
+  state_->group = &group;
+  state_->graph.embeddings.set_group(group);
 }
 
 const Graph& Model::graph() const { return state_->graph; }

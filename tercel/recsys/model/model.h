@@ -43,6 +43,13 @@ class TERCEL_API Model {
   /** Dtype and device of parameters, tables and buffers; float32 on the CPU before they are allocated. */
   const TensorOptions& place() const;
 
+  /**
+   * From now on training batches are the parts of this rank: statistics of batches are those of all ranks, and tables
+   * that grow have the keys of all. forward() with `training` must then be called by all ranks together. The group must
+   * outlive the model.
+   */
+  void set_group(distributed::ProcessGroup& group);
+
   struct Result {
     /**
      * Scalar: the sum of the heads' losses, each with its weight. Where the batch is a rank's part, the losses of all

@@ -1,0 +1,81 @@
+#include "tercel/recsys/ranks.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tercel/autograd/function.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/reduce/array_reduction.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+struct SumOverRanks : Function<SumOverRanks> {
+  static Tensor forward(FunctionContext& context, const Tensor& x, distributed::ProcessGroup* group) {
+    context.data = group;
+    return summed(*group, x);
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& gradients) {
+    return {summed(*std::any_cast<distributed::ProcessGroup*>(context.data), gradients[0])};
+  }
+  static Tensor summed(distributed::ProcessGroup& group, const Tensor& x) {
+    const Tensor sum = x.detach().clone(MemoryFormat::Contiguous);
+    sum_over_ranks(group, sum);
+    return sum;
+  }
+};
+
+}  // namespace
+
+void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
+  const TensorOptions like(x.dtype(), x.device());
+  const auto add_up = [like](void* out, Span<const void*> parts, int64_t count) {
+    std::vector<Tensor> arrays;
+    // from_blob() takes memory that may be written to; these are only read.
+    for (const void* part : parts) arrays.push_back(from_blob(const_cast<void*>(part), {count}, like));
+    reduce_arrays(ArrayReduction::Sum, from_blob(out, {count}, like), arrays);
+  };
+  group.all_reduce(x.detach(), add_up).wait();
+}
+
+Tensor recorded_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
+  return SumOverRanks::apply(x, &group);
+}
+
+std::vector<int64_t> numbers_of_ranks(distributed::ProcessGroup& group, int64_t number) {
+  const Tensor own = full({1}, number, kInt64), all = empty({group.size()}, kInt64);
+  group.all_gather(all, own).wait();
+  const auto* const first = all.data<int64_t>();
+  return {first, first + group.size()};
+}
+
+Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& rows, Span<int64_t> counts) {
+  const Tensor own = rows.detach().contiguous();
+  DimVector sizes = own.sizes();
+  int64_t row = 1;  // elements
+  for (size_t d = 1; d < sizes.size(); ++d) row *= sizes[d];
+  sizes[0] = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  std::vector<int64_t> elements(counts.begin(), counts.end());
+  for (int64_t& count : elements) count *= row;
+  const Tensor all = empty(sizes, TensorOptions(own.dtype(), own.device()));
+  group.all_gather(all, own, elements).wait();
+  return all;
+}
+
+RankMessage message_of_first(distributed::ProcessGroup& group, const RankMessage& message) {
+  const Tensor header = empty({2}, kInt64);
+  auto* const numbers = header.data<int64_t>();
+  numbers[0] = static_cast<int64_t>(message.command);
+  numbers[1] = static_cast<int64_t>(message.text.size());
+  group.broadcast(header, 0).wait();
+  RankMessage received{static_cast<RankCommand>(numbers[0]), std::string(static_cast<size_t>(numbers[1]), '\0')};
+  if (received.text.empty()) return received;
+  const Tensor bytes = empty({numbers[1]}, kUInt8);
+  if (group.rank() == 0) std::copy(message.text.begin(), message.text.end(), bytes.data<uint8_t>());
+  group.broadcast(bytes, 0).wait();
+  std::copy_n(bytes.data<uint8_t>(), received.text.size(), received.text.begin());
+  return received;
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,37 @@
+// Tensors of all ranks of a job.
+//
+// Sums are in the order of the ranks, so that they have the same bits on every rank and in every run with as many. All
+// ranks must make the same calls in the same order; DistributedError if one is lost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+#include "tercel/distributed/process_group.h"
+
+namespace tercel::recsys {
+
+/** Gives x, contiguous, the sum of all ranks' x. */
+TERCEL_API void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x);
+/** The sum of all ranks' x, recorded like any op: its gradient is the sum of all ranks' gradients. */
+TERCEL_API Tensor recorded_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x);
+/** The number of each rank. */
+TERCEL_API std::vector<int64_t> numbers_of_ranks(distributed::ProcessGroup& group, int64_t number);
+/** The rows [n, ...] of all ranks, one after the other, where rank r has counts[r]; other sizes are equal. */
+TERCEL_API Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& rows, Span<int64_t> counts);
+
+/** What rank 0 tells the others to do. */
+enum class RankCommand : int64_t { Step, Skip, Validate, Test, CheckFinite, Save, Load, LoadNewData, End };
+
+/** A command, with the text of one: the folder of a checkpoint. */
+struct RankMessage {
+  RankCommand command = RankCommand::End;
+  std::string text;
+};
+
+/** Gives all ranks the message of rank 0, and returns it. */
+TERCEL_API RankMessage message_of_first(distributed::ProcessGroup& group, const RankMessage& message = {});
+
+}  // namespace tercel::recsys

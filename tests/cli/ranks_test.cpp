@@ -1,0 +1,170 @@
+// `tercel train` by several processes, which mpirun starts.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tercel/distributed/mpi_transport.h"
+#include "tercel/util/file.h"
+#include "tercel/util/json_impl.h"
+#include "tests/cli/program.h"
+#include "tests/util/temporary_folder.h"
+
+namespace tercel::cli {
+namespace {
+
+using test::expect_error;
+using test::Outcome;
+using test::Program;
+using test::run;
+using test::TemporaryFolder;
+
+class TrainRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!distributed::has_mpi_module() || std::system("command -v mpirun > /dev/null") != 0)
+      GTEST_SKIP() << "without MPI";
+    ::setenv("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0", 1);  // MPI's libraries leak
+    const Outcome data = run({"generate", root_ / "data", "--preset", "small", "--rows", "8000", "--quiet"});
+    ASSERT_EQ(data.code, 0) << data.err;
+  }
+
+  std::vector<std::string> train(const std::string& name, const std::vector<std::string>& more, int epochs = 2) const {
+    std::vector<std::string> words = {"train", root_ / "data",         "--model",      "wdl",
+                                      "--out", root_ / name,           "--batch-size", "64",
+                                      "--set", "data.validation=none", "--set",        "solver.checkpoint_interval=10"};
+    words.insert(words.end(), {"--epochs", std::to_string(epochs)});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  std::vector<std::string> checkpoints(const std::string& name) const {
+    const std::string folder = root_ / name + "/checkpoints";
+    return exists(folder) ? list_dir(folder) : std::vector<std::string>();
+  }
+
+  /** Waits until a run has a checkpoint. */
+  void wait_for_checkpoint(const std::string& name) const {
+    for (int i = 0; i < 3000 && checkpoints(name).empty(); ++i) ::usleep(10'000);
+    ASSERT_FALSE(checkpoints(name).empty());
+  }
+
+  /** The process that is a rank of a run; -1 if there is none. */
+  pid_t process_of(const std::string& name, int rank) const {
+    const auto content = [](const std::filesystem::path& path) {
+      std::ifstream file(path, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    const std::string variable = std::string("OMPI_COMM_WORLD_RANK=") + std::to_string(rank) + '\0';
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string pid = entry.path().filename();
+      if (!std::all_of(pid.begin(), pid.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
+      if (content(entry.path() / "cmdline").find(root_ / name) != std::string::npos &&
+          content(entry.path() / "environ").find(variable) != std::string::npos)
+        return std::stoi(pid);
+    }
+    return -1;
+  }
+
+  TemporaryFolder root_;
+};
+
+Json result_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return parse_json(outcome.out, "result", JsonErrors::Data);
+}
+
+TEST_F(TrainRanks, TrainWhatOneProcessDoesAndGoOnWithOtherNumbers) {
+  const Json one = result_of(run(train("one", {"--json", "--threads", "1"})));
+  const Json two = result_of(run(train("two", {"--json", "--ranks", "2"})));
+  EXPECT_EQ(two["step"], one["step"]);
+  EXPECT_EQ(two["rows"], one["rows"]);
+  EXPECT_NEAR(two["test"]["auc"].get<double>(), one["test"]["auc"].get<double>(), 1e-3);
+  const Outcome again = run(train("again", {"--json", "--ranks=2"}));
+  EXPECT_EQ(result_of(again)["test"], two["test"]) << "the same bits";
+
+  const int64_t steps = one["step"].get<int64_t>();
+  for (const auto& [ranks, epochs] : {std::pair(3, 3), std::pair(1, 4)}) {
+    const std::vector<std::string> words = {"--json", "--resume", "auto", "--ranks", std::to_string(ranks)};
+    const Json more = result_of(run(train("two", words, epochs)));
+    EXPECT_EQ(more["step"].get<int64_t>(), steps / 2 * epochs);
+  }
+}
+
+TEST_F(TrainRanks, RefitOnAllRows) {
+  std::vector<std::string> words = train("run", {"--json", "--ranks", "2", "--refit"});
+  std::replace(words.begin(), words.end(), std::string("data.validation=none"),
+               std::string("data.validation=held_out"));
+  const Json result = result_of(run(words));
+  EXPECT_EQ(result["rows"].get<int64_t>() % 7200, 0) << "all train rows";
+  EXPECT_EQ(result["selection"]["rows"].get<int64_t>(), 2 * 6480) << "two epochs without a tenth of them";
+}
+
+TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
+  const auto start = std::chrono::steady_clock::now();
+  Program program(train("run", {"--ranks", "2"}, 100'000));
+  wait_for_checkpoint("run");
+  const pid_t rank = process_of("run", 1);
+  ASSERT_GT(rank, 0);
+  ::kill(rank, SIGKILL);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 137) << outcome.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40));
+  EXPECT_NE(outcome.err.find("rank 0: rank 1 has given no sign of life for 10 s"), std::string::npos) << outcome.err;
+  EXPECT_EQ(process_of("run", 0), -1);
+  const Json more =
+      result_of(run(train("run", {"--json", "--resume", "auto", "--threads", "1", "--set", "solver.max_iter=1"})));
+  EXPECT_GE(more["step"].get<int64_t>(), 10) << "it goes on from there";
+}
+
+TEST_F(TrainRanks, SigtermSaves) {
+  Program program(train("run", {"--ranks", "2"}, 100'000));
+  wait_for_checkpoint("run");
+  program.signal(SIGTERM);
+  const Outcome outcome = program.wait();
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("stopped by SIGTERM"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("stopped after step "), std::string::npos) << outcome.out;
+}
+
+TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
+  // A damaged row at the end of the only batch, which is in the part of rank 1.
+  std::string file;
+  for (const std::string& name : list_dir(root_ / "data/train")) file = root_ / "data/train/" + name;
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(-3, std::ios::end);
+  bytes.put('\x7f');
+  bytes.close();
+  const Outcome outcome =
+      run({"train", root_ / "data", "--model", "wdl", "--out", root_ / "run", "--batch-size", "7200", "--epochs", "1",
+           "--validation", "none", "--set", "data.shuffle=false", "--ranks", "2"});
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_NE(outcome.err.find("error: rank 1 of 2: "), std::string::npos) << outcome.err;
+}
+
+TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
+  const Outcome outcome = run(train("run", {"--ranks", "2", "--lr", "1e30", "--optimizer", "SGD"}));
+  EXPECT_EQ(outcome.code, 6) << outcome.err;
+  const size_t first = outcome.err.find("error: step ");
+  ASSERT_NE(first, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("error: ", first + 1), std::string::npos) << outcome.err;
+}
+
+TEST_F(TrainRanks, Mistakes) {
+  expect_error(run(train("run", {"--ranks", "2", "--init-from", "other"})), 2, {"--init-from: expected one process"});
+  const char* const path = std::getenv("PATH");
+  const std::string before = path == nullptr ? "" : path;
+  ::setenv("PATH", "/nowhere", 1);
+  const Outcome outcome = run(train("run", {"--ranks", "2"}));
+  ::setenv("PATH", before.c_str(), 1);
+  expect_error(outcome, 7, {"--ranks 2: expected the program mpirun, found: No such file", "openmpi-bin"});
+}
+
+}  // namespace
+}  // namespace tercel::cli

@@ -1,0 +1,292 @@
+// Training by several ranks, which are threads here. What takes long under ThreadSanitizer is in the suite Ranks.
+#include "tercel/recsys/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/recsys/session.h"
+#include "tests/distributed/thread_ranks.h"
+#include "tests/recsys/session_state.h"
+#include "tests/recsys/training_data.h"
+#include "tests/support/errors.h"
+
+namespace tercel::recsys {
+namespace {
+
+using distributed::ProcessGroup;
+using distributed::test::run_ranks;
+using tercel::test::message_of;
+using tercel::test::values_of;
+using test::small_dataset;
+using test::small_preset_config;
+using test::stateful_config;
+using test::TemporaryFolder;
+
+using Values = std::vector<double>;
+
+/** What a rank has at the end. */
+struct Found {
+  Values weights, losses;
+  MetricValues metrics;
+  bool operator==(const Found&) const = default;
+};
+
+/** Weights, tables and running statistics. */
+Values weights_of(Session& session) {
+  Values all = values_of(session.model().parameters().weights());
+  const auto append = [&all](const Tensor& t) {
+    const Values values = values_of(t);
+    all.insert(all.end(), values.begin(), values.end());
+  };
+  for (const auto& table : session.model().embeddings().tables()) append(table->weight().detach());
+  for (const auto& [name, buffer] : session.model().buffers()) append(buffer);
+  return all;
+}
+
+Found train(Session& session, ScalarType dtype = kFloat32) {
+  Found found;
+  session.initialize(dtype);
+  while (session.step()) found.losses.push_back(session.loss());
+  found.weights = weights_of(session);
+  found.metrics = session.evaluate([](int64_t) { return true; });
+  return found;
+}
+
+/** Of each rank. */
+std::vector<Found> train_with(int64_t ranks, const ModelConfig& config, const data::Dataset& dataset,
+                              ScalarType dtype = kFloat32) {
+  std::vector<Found> found(static_cast<size_t>(ranks));
+  run_ranks(ranks, [&](ProcessGroup& group) {
+    Session session(config, dataset, group);
+    found[static_cast<size_t>(group.rank())] = train(session, dtype);
+  });
+  return found;
+}
+
+void expect_near(const Values& found, const Values& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  double largest = 0;
+  for (const double value : expected) largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], tolerance * std::max(std::abs(expected[i]), 1e-2 * largest)) << i;
+  }
+}
+
+/** That any number of ranks trains what one does, and the same bits each time; in double, so that it is the same. */
+void expect_same_training(const ModelConfig& config, const data::Dataset& dataset) {
+  Session alone(config, dataset);
+  const Found expected = train(alone, kFloat64);
+  ASSERT_GT(expected.losses.size(), 3u);
+  for (const int64_t ranks : {1, 2, 3, 4}) {
+    SCOPED_TRACE(ranks);
+    const std::vector<Found> found = train_with(ranks, config, dataset, kFloat64);
+    for (const Found& rank : found) EXPECT_EQ(rank, found[0]) << "all ranks have the same";
+    if (ranks == 1) {
+      EXPECT_EQ(found[0], expected);
+    }
+    if (ranks == 3) {
+      EXPECT_EQ(train_with(ranks, config, dataset, kFloat64), found) << "the same bits";
+    }
+    expect_near(found[0].weights, expected.weights, 1e-8);
+    expect_near(found[0].losses, expected.losses, 1e-9);
+    ASSERT_EQ(found[0].metrics.size(), expected.metrics.size());
+    for (size_t m = 0; m < expected.metrics.size(); ++m)
+      EXPECT_NEAR(found[0].metrics[m].second, expected.metrics[m].second, 1e-6) << expected.metrics[m].first;
+  }
+}
+
+TEST(RanksOnThreads, TrainWhatOneDoes) {
+  const TemporaryFolder root;
+  // 225 train rows: the last batch of an epoch has 33, and the parts of its ranks other numbers of rows.
+  const data::Dataset dataset = small_dataset(root, 300);
+  expect_same_training(stateful_config(), dataset);
+  expect_same_training(stateful_config({"solver.clip_grad_norm=0.05", "optimizer.l2=0.01", "data.shuffle=true"}),
+                       dataset);
+}
+
+TEST(RanksOnThreads, MayHaveNoRowsOfABatch) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 100);  // 75: the last batch has 3 rows, for 4 ranks
+  expect_same_training(stateful_config({"solver.batchsize=8", "solver.batchsize_eval=24"}), dataset);
+}
+
+TEST(RanksOnThreads, HaveTheSameRowsOfTablesThatGrow) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 200);
+  const std::string table = "layers.e2.sparse_embedding_hparam.";
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{},
+        {table + "admission=2", table + "max_vocabulary_size_global=30", table + "eviction=frequency"}}) {
+    std::vector<std::string> all = {"solver.batchsize=8", table + "table_type=hashed"};
+    all.insert(all.end(), options.begin(), options.end());
+    expect_same_training(stateful_config(all), dataset);
+  }
+}
+
+TEST(Ranks, TrainEachShippedModel) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  for (const std::string_view name : {"wdl", "dlrm", "dcnv2", "deepfm", "din", "bst", "finalmlp"}) {
+    SCOPED_TRACE(name);
+    ModelConfig config = small_preset_config(name);
+    config.solver.batchsize = 64;
+    expect_same_training(config, dataset);
+  }
+}
+
+TEST(Ranks, AreAsNearAsRoundingAfterManySteps) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 600);
+  const ModelConfig config = stateful_config({"solver.batchsize=8", "solver.epochs=4"});
+  Session alone(config, dataset);
+  const Values expected = train(alone).weights;
+  EXPECT_GT(alone.steps(), 200);
+  for (const int64_t ranks : {2, 3, 4}) {
+    const Values found = train_with(ranks, config, dataset)[0].weights;
+    ASSERT_EQ(found.size(), expected.size());
+    double differences = 0, squares = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      differences += (found[i] - expected[i]) * (found[i] - expected[i]);
+      squares += expected[i] * expected[i];
+    }
+    EXPECT_LT(std::sqrt(differences / squares), 1e-4) << ranks;
+  }
+}
+
+TEST(RanksOnThreads, ReadLossesOfSeveralStepsTogether) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const Values each = train_with(2, stateful_config(), dataset)[0].losses;
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(stateful_config(), dataset, group);
+    session.set_loss_interval(3);
+    session.initialize();
+    Values all;
+    while (session.step()) all.insert(all.end(), session.losses().begin(), session.losses().end());
+    all.insert(all.end(), session.losses().begin(), session.losses().end());
+    expect_near(all, each, 1e-6);
+  });
+}
+
+TEST(RanksOnThreads, MeasureGroupsAndSlicesOfAllRows) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config(
+      {R"json(solver.metrics=["auc","gauc","ndcg@3"])json", "solver.group_by=C2", "solver.slice_by=C1"});
+  const auto go_on = [](int64_t) { return true; };
+  Session alone(config, dataset);
+  alone.initialize();
+  const EvaluationResult expected = alone.measure(data::PartName::Test, go_on);
+  run_ranks(3, [&](ProcessGroup& group) {
+    Session session(config, dataset, group);
+    session.initialize();
+    int64_t rows = 0;
+    const EvaluationResult found = session.measure(data::PartName::Test, [&rows](int64_t done) {
+      rows = done;
+      return true;
+    });
+    EXPECT_EQ(rows, 100);
+    EXPECT_EQ(found.values, expected.values);
+    ASSERT_EQ(found.heads[0].slices.size(), expected.heads[0].slices.size());
+    for (size_t s = 0; s < expected.heads[0].slices.size(); ++s)
+      EXPECT_EQ(found.heads[0].slices[s].values, expected.heads[0].slices[s].values) << s;
+    const bool is_last = group.rank() == 2;
+    EXPECT_TRUE(session.evaluate([&](int64_t) { return !is_last; }).empty()) << "one stops it for all";
+  });
+}
+
+TEST(RanksOnThreads, AllRefuseALossThatIsNotFinite) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  std::mutex mutex;
+  std::map<int64_t, std::string> messages;
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(stateful_config(), dataset, group);
+    session.initialize();
+    EXPECT_TRUE(session.step());
+    data::ReaderOptions options;
+    options.batch_size = 64;
+    options.inputs = session.model().sparse_inputs();
+    options.rank = group.rank();
+    options.ranks = 2;
+    data::BatchReader reader(dataset, data::PartName::Train, options);
+    data::Batch batch;
+    ASSERT_TRUE(reader.next(batch));
+    if (group.rank() == 1) fill_(batch.dense.narrow(0, 0, 1), std::nan(""));
+    const Values before = weights_of(session);
+    const std::string message = message_of<NumericError>([&] { session.step(batch); });
+    EXPECT_EQ(weights_of(session), before);
+    const std::lock_guard lock(mutex);
+    messages[group.rank()] = message;
+  });
+  // The batch of all ranks has the statistics of the bad row, so that every rank sees it behind the layer.
+  EXPECT_EQ(messages[0],
+            "step 2: the loss is NaN; the first layer that gives a NaN or an infinity is BatchNorm normal");
+  EXPECT_EQ(messages[1], "step 2: the loss is NaN; the first layer that gives a NaN or an infinity is Concat all");
+}
+
+TEST(RanksOnThreads, RefuseAnotherConfigurationOrOtherData) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300), other = small_dataset(root, 300, 0.25, "other", 2);
+  const auto refused = [&](const ModelConfig& config, const data::Dataset& data_of_last, const std::string& expected) {
+    run_ranks(3, [&](ProcessGroup& group) {
+      const bool is_last = group.rank() == 2;
+      EXPECT_EQ(message_of<ConfigError>(
+                    [&] { Session(is_last ? config : stateful_config(), is_last ? data_of_last : dataset, group); }),
+                "session: expected the same " + expected + " on all ranks, but rank 2 has another than rank 0");
+    });
+  };
+  refused(stateful_config({"solver.lr=0.02"}), dataset, "configuration");
+  refused(stateful_config(), other, "dataset");
+}
+
+TEST(RanksOnThreads, CheckpointsAreThoseOfOneProcess) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  Session whole(stateful_config(), dataset);
+  const Found expected = train(whole);
+  std::vector<Found> found(2);
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(stateful_config(), dataset, group);
+    session.initialize();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(session.step());
+    CheckpointStore store(root / "run", 1);
+    session.save(store);
+  });
+  // On another number of ranks, and on one.
+  Session alone(stateful_config(), dataset);
+  const std::string checkpoint = *CheckpointStore(root / "run", 1).latest();
+  const auto go_on = [&checkpoint](Session& session) {
+    session.initialize();
+    EXPECT_EQ(session.load(Checkpoint(checkpoint)), std::vector<std::string>());
+    while (session.step()) {
+    }
+    return weights_of(session);
+  };
+  expect_near(go_on(alone), expected.weights, 1e-4);
+  run_ranks(3, [&](ProcessGroup& group) {
+    Session session(stateful_config(), dataset, group);
+    expect_near(go_on(session), expected.weights, 1e-4);
+  });
+}
+
+TEST(RanksOnThreads, SumsHaveSumsAsGradients) {
+  run_ranks(3, [](ProcessGroup& group) {
+    const auto rank = static_cast<double>(group.rank());
+    Tensor x = full({2}, rank + 1, kFloat64);
+    x.requires_grad_(true);
+    const Tensor y = recorded_sum_over_ranks(group, x);
+    EXPECT_EQ(values_of(y.detach()), (Values{6, 6}));
+    y.backward(full({2}, std::pow(10.0, rank), kFloat64));
+    EXPECT_EQ(values_of(x.grad()), (Values{111, 111}));
+  });
+}
+
+}  // namespace
+}  // namespace tercel::recsys
