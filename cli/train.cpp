@@ -483,7 +483,10 @@ int run_train(CommandLine& line) {
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
   TERCEL_CHECK(flags.init_from.empty() || (flags.ranks <= 1 && !distributed::is_started_by_mpi()), ConfigError,
                "train: --init-from: expected one process, as several do not begin with the weights of a run");
-  if (flags.ranks > 1 && !distributed::is_started_by_mpi()) start_ranks(flags.ranks, flags.threads, line);
+  if (flags.ranks > 1 && !distributed::is_started_by_mpi()) {
+    data::load_dataset(data_path);  // a wrong path is one line here, and one of each process there
+    start_ranks(flags.ranks, flags.threads, line);
+  }
   use_threads(flags.threads, common);
   const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks);
   const bool follows = group && group->rank() > 0;

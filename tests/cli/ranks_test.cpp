@@ -158,6 +158,7 @@ TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
 
 TEST_F(TrainRanks, Mistakes) {
   expect_error(run(train("run", {"--ranks", "2", "--init-from", "other"})), 2, {"--init-from: expected one process"});
+  expect_error(run({"train", root_ / "nothing", "--ranks", "2"}), 4, {"nothing: expected a dataset's folder"});
   const char* const path = std::getenv("PATH");
   const std::string before = path == nullptr ? "" : path;
   ::setenv("PATH", "/nowhere", 1);
