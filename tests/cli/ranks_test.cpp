@@ -107,15 +107,15 @@ TEST_F(TrainRanks, RefitOnAllRows) {
 }
 
 TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
-  const auto start = std::chrono::steady_clock::now();
   Program program(train("run", {"--ranks", "2"}, 100'000));
   wait_for_checkpoint("run");
   const pid_t rank = process_of("run", 1);
   ASSERT_GT(rank, 0);
+  const auto start = std::chrono::steady_clock::now();
   ::kill(rank, SIGKILL);
   const Outcome outcome = program.wait();
   EXPECT_EQ(outcome.code, 137) << outcome.err;
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   EXPECT_NE(outcome.err.find("rank 0: rank 1 has given no sign of life for 10 s"), std::string::npos) << outcome.err;
   EXPECT_EQ(process_of("run", 0), -1);
   const Json more =
