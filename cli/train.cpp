@@ -341,7 +341,8 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
   const int64_t first_step = trainer.step();
   print_text(common, str_cat({"training ", printable(config.model_name), " on ", format_count(trainer.train_rows()),
-                              " rows with ", group != nullptr ? str_cat({group->size(), " ranks of "}) : "",
+                              " rows with ",
+                              group != nullptr && group->size() > 1 ? str_cat({group->size(), " ranks of "}) : "",
                               num_threads(), num_threads() == 1 ? " thread" : " threads", " in ", printable(out),
                               first_step > 0 ? ", from step " + format_count(first_step) : "", "\n",
                               trainer.plan().validation, "\n"}));
