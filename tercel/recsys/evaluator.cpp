@@ -1,6 +1,7 @@
 #include "tercel/recsys/evaluator.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "tercel/ops/common/copy.h"
@@ -51,10 +52,12 @@ void Evaluator::add(const data::Batch& batch, const std::vector<Tensor>& logits)
   std::vector<int64_t> counts;
   if (group_ != nullptr) counts = numbers_of_ranks(*group_, batch.rows);
   const auto of_all = [&](const Tensor& rows) { return counts.empty() ? rows : rows_of_ranks(*group_, rows, counts); };
-  const auto keys_of_all = [&](Span<int64_t> keys) {
+  const auto keys_of_all = [&](Span<int64_t> keys, Tensor& memory) -> Span<int64_t> {
+    if (counts.empty()) return keys;
     const Tensor own = empty({static_cast<int64_t>(keys.size())}, kInt64);
     std::copy(keys.begin(), keys.end(), own.data<int64_t>());
-    return of_all(own);
+    memory = of_all(own);
+    return {memory.data<int64_t>(), static_cast<size_t>(memory.numel())};
   };
   RowContext context;
   Tensor weights, groups, slices;
@@ -63,17 +66,11 @@ void Evaluator::add(const data::Batch& batch, const std::vector<Tensor>& logits)
     context.weights = values_of(weights);
     rows_without_weight_ += std::count(context.weights.begin(), context.weights.end(), 0.0f);
   }
-  if (groups_) {
-    groups = keys_of_all(groups_->read(batch));
-    context.groups = {groups.data<int64_t>(), static_cast<size_t>(groups.numel())};
-  }
-  if (slices_) {
-    slices = keys_of_all(slices_->read(batch));
-    context.slices = {slices.data<int64_t>(), static_cast<size_t>(slices.numel())};
-  }
+  if (groups_) context.groups = keys_of_all(groups_->read(batch), groups);
+  if (slices_) context.slices = keys_of_all(slices_->read(batch), slices);
   std::vector<Tensor> all_logits = shifted(logits, heads_, logit_shift_);
   for (Tensor& head : all_logits) head = of_all(head);
-  rows_ += all_logits.empty() ? 0 : all_logits[0].size(0);
+  rows_ += counts.empty() ? batch.rows : std::accumulate(counts.begin(), counts.end(), int64_t{0});
   metrics_.add(all_logits, of_all(batch.labels), context);
 }
 

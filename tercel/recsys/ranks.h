@@ -1,4 +1,4 @@
-// Tensors of all ranks of a job.
+// Tensors of all ranks of a job, and what rank 0 tells the others.
 //
 // Sums are in the order of the ranks, so that they have the same bits on every rank and in every run with as many. All
 // ranks must make the same calls in the same order; DistributedError if one is lost.

@@ -29,7 +29,7 @@ class TrainRanks : public testing::Test {
  protected:
   void SetUp() override {
     if (!distributed::has_mpi_module() || std::system("command -v mpirun > /dev/null") != 0)
-      GTEST_SKIP() << "without MPI";
+      GTEST_SKIP() << "needs a build with MPI, and mpirun; scripts/test installs both";
     ::setenv("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0", 1);  // MPI's libraries leak
     const Outcome data = run({"generate", root_ / "data", "--preset", "small", "--rows", "8000", "--quiet"});
     ASSERT_EQ(data.code, 0) << data.err;
