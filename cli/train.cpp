@@ -16,6 +16,7 @@
 #include "tercel/recsys/embedding/hashed_table.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/ranks.h"
+#include "tercel/recsys/report/table_growth.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/recsys/warm_start.h"
 #include "tercel/util/atomic_file.h"
@@ -296,12 +297,18 @@ std::string result_text(const recsys::RunResult& result, int64_t steps) {
 }
 
 /** How tables that grow have grown, a line each; their numbers are added to the JSON under the tables' names. */
-std::string growth_text(recsys::Session& session, Json& json) {
+std::string growth_text(recsys::Session& session, const std::string& run, Json& json) {
   std::string text;
+  std::vector<recsys::TableGrowth> saved;  // of tables of which this process has a part
+  if (!session.model().embeddings().has_all_rows())
+    if (const auto all = recsys::list_checkpoints(join_path(run, "checkpoints")); !all.empty())
+      saved = recsys::growth_of(recsys::Checkpoint(all.back(), recsys::Verify::Sizes));
   for (const auto& table : session.model().embeddings().tables()) {
     const auto* const hashed = dynamic_cast<const recsys::HashedTable*>(table.get());
     if (hashed == nullptr) continue;
-    const recsys::HashedTableStatistics s = hashed->statistics();
+    recsys::HashedTableStatistics s = hashed->statistics();
+    for (const recsys::TableGrowth& growth : saved)
+      if (growth.name == table->name()) s = growth.statistics;
     const int64_t capacity = hashed->options().capacity;
     text += str_cat({"table ", printable(table->name()), ": ", format_count(s.keys), s.keys == 1 ? " key" : " keys",
                      capacity > 0 ? " of at most " + format_count(capacity) : ""});
@@ -382,7 +389,7 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   if (!outcome.stopped) print_text(common, result_text(trainer.result(), trainer.step()));
   Json& json = outcome.json;
   Json growth;
-  if (began) print_text(common, growth_text(trainer.session(), growth));
+  if (began) print_text(common, growth_text(trainer.session(), out, growth));
   if (!growth.empty()) json["tables"] = growth;
   json["run"] = out;
   json["model"] = config.model_name;

@@ -29,6 +29,10 @@ class TERCEL_API GradientNorm {
   void add(const Tensor& gradient);
   /** Adds a row gradient, with the values of equal rows added up, but for the rows before `first_row`. */
   void add_rows(const Gradient& gradient, UniqueRows& unique_rows, int64_t first_row = 0);
+  /** Adds a sum of squares that another norm of the same limit has. */
+  void add_squares(double squares) { squares_ += squares; }
+  double squares() const { return squares_; }
+  double limit() const { return limit_; }
   /** Not finite if one of the elements is not. */
   double value() const;
 

@@ -1,8 +1,11 @@
 #include "tercel/recsys/checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
 #include "tercel/recsys/fingerprint_impl.h"
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/util/atomic_file.h"
@@ -23,7 +26,8 @@ constexpr std::string_view kManifest = "manifest.json";
 constexpr std::string_view kEvaluation = "evaluation.json", kTest = "test.json";
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kDamaged = ".damaged";
-constexpr int64_t kOldestFormat = 2, kFormat = 3;  // those that are read; the last one is written
+// Those that are read. What has no shards is written in the second one, which earlier versions read.
+constexpr int64_t kOldestFormat = 2, kFormat = 3, kShardedFormat = 4;
 constexpr size_t kDigits = 12;
 constexpr int64_t kAttempts = 100;
 
@@ -39,6 +43,47 @@ struct FileEntry {
   }
 };
 
+struct RunEntry {
+  int64_t first = 0, count = 0, step = 1;
+
+  static constexpr auto fields() {
+    constexpr double kMost = 1e15;  // sums of them do not overflow
+    return option_list(
+        option_field<&RunEntry::first>("first", "row", at_least(0), at_most(kMost), required()),
+        option_field<&RunEntry::count>("count", "of rows", at_least(0), at_most(kMost), required()),
+        option_field<&RunEntry::step>("step", "from row to row", at_least(1), at_most(kMost), required()));
+  }
+};
+
+struct ShardEntry {
+  std::string name, of;
+  std::vector<RunEntry> rows;
+
+  static constexpr auto fields() {
+    return option_list(option_field<&ShardEntry::name>("name", "file in the checkpoint's folder", required()),
+                       option_field<&ShardEntry::of>("of", "the file that it is a shard of", required()),
+                       option_field<&ShardEntry::rows>("rows", "which rows it has, in its order"));
+  }
+};
+
+struct ShardList {
+  std::vector<ShardEntry> shards;
+
+  static constexpr auto fields() {
+    return option_list(option_field<&ShardList::shards>("shards", "files that are a part of one"));
+  }
+};
+
+struct WrittenList {
+  std::vector<FileEntry> files;
+  std::vector<ShardEntry> shards;
+
+  static constexpr auto fields() {
+    return option_list(option_field<&WrittenList::files>("files", "that were written"),
+                       option_field<&WrittenList::shards>("shards", "those of them that are a part of one"));
+  }
+};
+
 struct Manifest {
   std::string tercel_version;
   std::string instruction_set;
@@ -46,9 +91,10 @@ struct Manifest {
   ModelConfig config;
   data::DataIdentity data;
   std::vector<FileEntry> files;
+  std::vector<ShardEntry> shards;
   std::string state;
 
-  static constexpr auto fields() {  // the configuration is read and written beside them
+  static constexpr auto fields() {  // the configuration and the shards are read and written beside them
     return option_list(option_field<&Manifest::tercel_version>("tercel_version", "that wrote it", required()),
                        option_field<&Manifest::instruction_set>("instruction_set", "that trained it", required()),
                        option_field<&Manifest::info>("info", "its contents", required()),
@@ -57,7 +103,8 @@ struct Manifest {
                        option_field<&Manifest::state>("state", "of the trainer"));
   }
 };
-constexpr std::string_view kConfig[] = {"config"};
+constexpr std::string_view kConfig = "config", kShards = "shards";
+constexpr std::string_view kOthers[] = {kConfig, kShards};
 
 // Every version, past and future, can verify it: what is intact in another format must not be taken for damaged.
 std::string content_checksum(const Json& content) {
@@ -69,9 +116,9 @@ std::string content_checksum(const Json& content) {
  * The text of a file with a checksum of its content. From format 3 on the content has the format too: a changed digit
  * must not turn one format into another that is read.
  */
-std::string sealed(Json content) {
-  Json json = {{"format", kFormat}};
-  content["format"] = kFormat;
+std::string sealed(Json content, int64_t format = kFormat) {
+  Json json = {{"format", format}};
+  content["format"] = format;
   json["checksum"] = content_checksum(content);
   json["content"] = std::move(content);
   return dump_json(json);
@@ -94,11 +141,11 @@ Json read_sealed(const std::string& path) {
   TERCEL_CHECK(repeats ? content.at("format") == format : format <= kOldestFormat, DataError, path,
                ": format: expected that of the content, ", repeats ? describe_json(content.at("format")) : "2",
                ", but found ", describe_json(format));
-  if (format < kOldestFormat || format > kFormat) {
+  if (format < kOldestFormat || format > kShardedFormat) {
     const bool says = content.is_object() && content.contains("tercel_version");
-    throw_error<CheckpointVersionError>({path, ": expected format ", kOldestFormat, " or ", kFormat, ", which Tercel ",
-                                         version(), " reads, but found ", printable(dump_json_line(format)),
-                                         " of Tercel ",
+    throw_error<CheckpointVersionError>({path, ": expected format ", kOldestFormat, " to ", kShardedFormat,
+                                         ", which Tercel ", version(), " reads, but found ",
+                                         printable(dump_json_line(format)), " of Tercel ",
                                          says ? printable(dump_json_line(content.at("tercel_version"))) : "unknown"});
   }
   if (repeats) content.erase("format");
@@ -107,8 +154,9 @@ Json read_sealed(const std::string& path) {
 
 void write_manifest(const std::string& path, const Manifest& manifest) {
   Json content = write_options(manifest);
-  content["config"] = config_to_json(manifest.config);
-  write_file(path, sealed(std::move(content)));
+  content[kConfig] = config_to_json(manifest.config);
+  if (!manifest.shards.empty()) content[kShards] = write_options(ShardList{manifest.shards})[kShards];
+  write_file(path, sealed(std::move(content), manifest.shards.empty() ? kFormat : kShardedFormat));
 }
 
 Manifest read_manifest(const std::string& folder) {
@@ -117,9 +165,14 @@ Manifest read_manifest(const std::string& folder) {
   const Json content = read_sealed(path);
   Manifest manifest;
   try {
-    read_options(content, manifest, path, kConfig);
-    TERCEL_CHECK(content.contains("config"), ConfigError, path, ": config: expected an object but found nothing");
-    manifest.config = config_from_json(content.at("config"), path);
+    read_options(content, manifest, path, kOthers);
+    TERCEL_CHECK(content.contains(kConfig), ConfigError, path, ": config: expected an object but found nothing");
+    manifest.config = config_from_json(content.at(kConfig), path);
+    if (content.contains(kShards)) {
+      ShardList list;
+      read_options(Json{{kShards, content.at(kShards)}}, list, path);
+      manifest.shards = std::move(list.shards);
+    }
     manifest.data.schema.check(path);
   } catch (const ConfigError& e) {
     // Versions with the same format may have different options.
@@ -170,9 +223,72 @@ bool is_folder_name(const std::string& name) {
          name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
 }
 
-std::string file_name_of(const std::string& name) { return name + ".safetensors"; }
+constexpr std::string_view kExtension = ".safetensors";
+std::string file_name_of(const std::string& name) { return name + std::string(kExtension); }
+
+RowRuns runs_of(Span<RunEntry> entries) {
+  RowRuns runs;
+  for (const RunEntry& entry : entries) runs.push_back({entry.first, entry.count, entry.step});
+  return runs;
+}
+
+std::vector<RunEntry> entries_of(Span<RowRun> runs) {
+  std::vector<RunEntry> entries;
+  for (const RowRun& run : runs) entries.push_back({run.first, run.count, run.step});
+  return entries;
+}
+
+/** Adds a file to what a manifest, or a list, has of it. */
+template <class List>
+void add_written(const WrittenFile& file, List& list) {
+  list.files.push_back({file.name, file.bytes, file.checksum});
+  if (!file.shard_of.empty()) list.shards.push_back({file.name, file.shard_of, entries_of(file.rows)});
+}
 
 }  // namespace
+
+WrittenFile write_checkpoint_file(const std::string& folder, const CheckpointFile& file, const ShardNumber& shard) {
+  WrittenFile written;
+  std::string name = file.name;
+  if (file.shard) {
+    name += str_cat({"-shard-", shard.number, "-of-", shard.count});
+    written.shard_of = file.name;
+    written.rows = *file.shard;
+  }
+  std::vector<io::NamedTensor> tensors = file.tensors;
+  tensors.insert(tensors.end(), file.others.begin(), file.others.end());
+  written.name = file_name_of(name);
+  const std::string path = join_path(folder, written.name);
+  written.checksum = checksum_to_hex(io::write_safetensors(path, tensors));
+  written.bytes = file_size(path);
+  return written;
+}
+
+std::string to_json(Span<WrittenFile> files) {
+  WrittenList list;
+  for (const WrittenFile& file : files) add_written(file, list);
+  return dump_json_line(write_options(list));
+}
+
+std::vector<WrittenFile> written_files(const std::string& json) {
+  const std::string where = "list of files";
+  WrittenList list;
+  try {
+    read_options(parse_json(json, where, JsonErrors::Data), list, where);
+  } catch (const ConfigError& e) {
+    throw DataError(e.what());
+  }
+  std::vector<WrittenFile> files;
+  for (const FileEntry& entry : list.files) {
+    files.push_back({entry.name, entry.bytes, entry.checksum, {}, {}});
+    for (const ShardEntry& shard : list.shards)
+      if (shard.name == entry.name) {
+        files.back().shard_of = shard.of;
+        files.back().rows = runs_of(shard.rows);
+      }
+  }
+  return files;
+}
 
 Checkpoint::Checkpoint(const std::string& folder, Verify verify) : folder_(folder) {
   Manifest manifest = read_manifest(folder);
@@ -190,6 +306,13 @@ Checkpoint::Checkpoint(const std::string& folder, Verify verify) : folder_(folde
     const std::string found = checksum_to_hex(file_checksum(file));
     TERCEL_CHECK(found == entry.checksum, DataError, file.path(), ": expected checksum ", printable(entry.checksum),
                  " but found ", found);
+  }
+  for (const ShardEntry& entry : manifest.shards) {
+    const auto is_file = [&entry](const FileEntry& file) { return file.name == entry.name; };
+    TERCEL_CHECK(entry.name.ends_with(kExtension) && std::any_of(manifest.files.begin(), manifest.files.end(), is_file),
+                 DataError, join_path(folder, kManifest), ": shards: expected one of its files, found '",
+                 printable(entry.name), "'");
+    shards_[entry.of].push_back({entry.name.substr(0, entry.name.size() - kExtension.size()), runs_of(entry.rows)});
   }
   info_ = std::move(manifest.info);
   identity_ = {std::move(manifest.config), std::move(manifest.data), std::move(manifest.instruction_set),
@@ -215,7 +338,12 @@ void Checkpoint::check_fingerprint(const std::string& expected) const {
                info_.fingerprint);
 }
 
-void Checkpoint::read(const CheckpointFile& file) const { read_tensors(file, /*all=*/true); }
+void Checkpoint::read(const CheckpointFile& file) const {
+  if (file.shard || shards_.contains(file.name))
+    read_rows(file, file.all_rows);
+  else
+    read_tensors(file, /*all=*/true);
+}
 void Checkpoint::read_some(const CheckpointFile& file) const { read_tensors(file, /*all=*/false); }
 
 File Checkpoint::open(const std::string& file) const {
@@ -224,18 +352,120 @@ File Checkpoint::open(const std::string& file) const {
   throw_error<DataError>({join_path(folder_, file), ": the checkpoint has no such file"});
 }
 
+std::vector<FileShard> Checkpoint::shards(const std::string& file) const {
+  const auto found = shards_.find(file);
+  return found == shards_.end() ? std::vector<FileShard>() : found->second;
+}
+
+struct Checkpoint::RowSource {
+  io::SafetensorsReader reader;
+  RowRuns rows;
+};
+
+namespace {
+
+/** Where a rank or a file has the rows of a table; -1 for those that it does not have. */
+class RowPlaces {
+ public:
+  explicit RowPlaces(Span<RowRun> runs) : runs_(runs) {
+    int64_t rows = 0;
+    for (const RowRun& run : runs) {
+      before_.push_back(rows);
+      rows += run.count;
+    }
+  }
+  int64_t find(int64_t row) const {
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const RowRun& run = runs_[i];
+      const int64_t distance = row - run.first;
+      if (distance >= 0 && distance % run.step == 0 && distance / run.step < run.count)
+        return before_[i] + distance / run.step;
+    }
+    return -1;
+  }
+
+ private:
+  Span<RowRun> runs_;
+  std::vector<int64_t> before_;
+};
+
+/** Copies the rows that both have. */
+void copy_rows(const Tensor& from, Span<RowRun> rows, const Tensor& to, const RowPlaces& places) {
+  const size_t bytes = static_cast<size_t>(from.size(1)) * item_size(from.dtype());
+  const auto* source = static_cast<const std::byte*>(from.data_ptr());
+  auto* const target = static_cast<std::byte*>(to.data_ptr());
+  for (const RowRun& run : rows)
+    for (int64_t i = 0; i < run.count; ++i, source += bytes)
+      if (const int64_t place = places.find(run.first + i * run.step); place >= 0)
+        std::memcpy(target + static_cast<size_t>(place) * bytes, source, bytes);
+}
+
+}  // namespace
+
+/** The files that have rows of tensors of so many rows; DataError unless each is in one of them. */
+std::vector<Checkpoint::RowSource> Checkpoint::sources_of(const CheckpointFile& file, int64_t rows) const {
+  std::vector<RowSource> sources;
+  const std::vector<FileShard> parts = shards(file.name);
+  if (parts.empty()) {
+    sources.push_back({io::SafetensorsReader(open(file_name_of(file.name)), {.mmap = true}), {{0, rows, 1}}});
+    return sources;
+  }
+  std::vector<bool> is_there(static_cast<size_t>(rows), false);
+  int64_t found = 0;
+  for (const FileShard& part : parts) {
+    for (const RowRun& run : part.rows)
+      for (int64_t i = 0; i < run.count; ++i) {
+        const int64_t row = run.first + i * run.step;
+        TERCEL_CHECK(row < rows && !is_there[static_cast<size_t>(row)], DataError,
+                     join_path(folder_, file_name_of(part.name)), ": expected shards with each of ", rows,
+                     " rows once, found row ", row, row < rows ? " twice" : "");
+        is_there[static_cast<size_t>(row)] = true;
+        ++found;
+      }
+    sources.push_back({io::SafetensorsReader(open(file_name_of(part.name)), {.mmap = true}), part.rows});
+  }
+  TERCEL_CHECK(found == rows, DataError, join_path(folder_, file.name), ": expected shards with each of ", rows,
+               " rows, found ", found);
+  return sources;
+}
+
+/** Of tensors with so many rows in the checkpoint: those that the given ones have. */
+void Checkpoint::read_rows(const CheckpointFile& file, int64_t rows) const {
+  const std::vector<RowSource> sources = sources_of(file, rows);
+  const auto entry = [](const RowSource& source, const io::NamedTensor& t) -> const io::TensorEntry& {
+    return source.reader.find_for(t.name, t.tensor.dtype(), {count_of(source.rows), t.tensor.size(1)});
+  };
+  for (const RowSource& source : sources)
+    for (const io::NamedTensor& t : file.tensors) static_cast<void>(entry(source, t));
+  for (const io::NamedTensor& t : file.others) static_cast<void>(sources.front().reader.find_for(t));
+
+  const RowRuns own = file.shard.value_or(RowRuns{{0, rows, 1}});
+  const RowPlaces places(own);
+  for (const RowSource& source : sources)
+    for (const io::NamedTensor& t : file.tensors) {
+      const Tensor part = source.reader.read(entry(source, t));
+      if (source.rows == own)
+        copy_(t.tensor.detach(), part);
+      else
+        copy_rows(part, source.rows, t.tensor, places);
+    }
+  for (const io::NamedTensor& t : file.others) sources.front().reader.read_into(t);
+}
+
 void Checkpoint::read_tensors(const CheckpointFile& file, bool all) const {
   const std::string name = file_name_of(file.name);
   const io::SafetensorsReader reader(open(name));
   std::set<std::string_view> expected;
-  for (const io::NamedTensor& t : file.tensors) {
+  std::vector<io::NamedTensor> tensors = file.tensors;
+  tensors.insert(tensors.end(), file.others.begin(), file.others.end());
+  for (const io::NamedTensor& t : tensors) {
     reader.find_for(t);
     expected.insert(t.name);
   }
   for (const io::TensorEntry& entry : reader.entries())
     TERCEL_CHECK(!all || expected.contains(entry.name), DataError, join_path(folder_, name), ": a tensor '",
                  printable(entry.name), "' that is not in the model");
-  for (const io::NamedTensor& t : file.tensors) reader.read_into(t);
+  for (const io::NamedTensor& t : tensors) reader.read_into(t);
 }
 
 Tensor Checkpoint::read(const std::string& file, std::string_view name, ScalarType dtype) const {
@@ -247,6 +477,11 @@ Tensor Checkpoint::read(const std::string& file, std::string_view name, ScalarTy
 }
 
 Tensor Checkpoint::map(const std::string& file, std::string_view name, ScalarType dtype, IntSpan sizes) const {
+  if (shards_.contains(file)) {
+    const Tensor whole = empty(sizes, dtype);
+    read_rows({file, {{std::string(name), whole}}, sizes[0]}, sizes[0]);
+    return whole;
+  }
   const io::SafetensorsReader reader(open(file_name_of(file)), {.mmap = true});
   return reader.read(reader.find_for(name, dtype, sizes));
 }
@@ -354,21 +589,28 @@ CheckpointStore::CheckpointStore(std::string folder, int64_t keep_last)
   TERCEL_CHECK(keep_last >= 1, ValueError, "checkpoint: expected to keep at least 1 but got ", keep_last);
 }
 
-void CheckpointStore::save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
-                           Span<CheckpointFile> files) {
-  const std::string folder = join_path(folder_, folder_name(info.step));
+std::unique_ptr<AtomicDir> CheckpointStore::begin(int64_t step) {
   create_dirs(folder_);
   remove_stale_temporaries(folder_);
-  AtomicDir dir(folder);
-  Manifest manifest{identity.tercel_version, identity.instruction_set, info, identity.config, identity.data, {}, state};
-  for (const CheckpointFile& file : files) {
-    const std::string path = join_path(dir.temporary_path(), file_name_of(file.name));
-    const uint64_t sum = io::write_safetensors(path, file.tensors);
-    manifest.files.push_back({file_name_of(file.name), file_size(path), checksum_to_hex(sum)});
-  }
-  write_manifest(join_path(dir.temporary_path(), kManifest), manifest);
-  dir.commit();
+  return std::make_unique<AtomicDir>(join_path(folder_, folder_name(step)));
+}
+
+void CheckpointStore::commit(AtomicDir& folder, const CheckpointInfo& info, const RunIdentity& identity,
+                             const std::string& state, Span<WrittenFile> files) {
+  Manifest manifest{
+      identity.tercel_version, identity.instruction_set, info, identity.config, identity.data, {}, {}, state};
+  for (const WrittenFile& file : files) add_written(file, manifest);
+  write_manifest(join_path(folder.temporary_path(), kManifest), manifest);
+  folder.commit();
   remove_old();
+}
+
+void CheckpointStore::save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
+                           Span<CheckpointFile> files) {
+  const std::unique_ptr<AtomicDir> folder = begin(info.step);
+  std::vector<WrittenFile> written;
+  for (const CheckpointFile& file : files) written.push_back(write_checkpoint_file(folder->temporary_path(), file));
+  commit(*folder, info, identity, state, written);
 }
 
 void CheckpointStore::note_evaluation(int64_t step, const Evaluation& evaluation) {

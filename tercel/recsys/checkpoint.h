@@ -7,13 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tercel/io/safetensors.h"
+#include "tercel/recsys/embedding/table_shard.h"
 #include "tercel/recsys/run_identity.h"
+#include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/options.h"
@@ -62,7 +66,41 @@ struct Evaluation {
 struct CheckpointFile {
   std::string name;
   std::vector<io::NamedTensor> tensors;
+  int64_t all_rows = 0;  ///< of each of them, in all shards together; 0: they have no rows
+  /**
+   * If set, the tensors have a part of the rows, these in this order: the file is a shard. Rows of a table that grows
+   * have no numbers that ranks share: the list is empty.
+   */
+  std::optional<RowRuns> shard = {};
+  std::vector<io::NamedTensor> others = {};  ///< further tensors of the file, which have no rows
 };
+
+/** A shard of a file in a checkpoint. */
+struct FileShard {
+  std::string name;  ///< <name>.safetensors is its file
+  RowRuns rows;      ///< of the whole file, in the shard's order; none if they have no numbers
+};
+
+/** A file that was written for a checkpoint, as the manifest has it. */
+struct WrittenFile {
+  std::string name;
+  int64_t bytes = 0;
+  std::string checksum;
+  std::string shard_of;  ///< name of the whole file, if it is a shard
+  RowRuns rows;          ///< as in FileShard
+};
+
+/** Which of several shards, written by as many ranks. */
+struct ShardNumber {
+  int64_t number = 0, count = 1;
+};
+
+/** Writes a file, or a shard of one, into a folder and syncs it. Errors of io::write_safetensors(). */
+TERCEL_API WrittenFile write_checkpoint_file(const std::string& folder, const CheckpointFile& file,
+                                             const ShardNumber& shard = {});
+/** A list of files as a line of JSON, and back; DataError for other text. */
+TERCEL_API std::string to_json(Span<WrittenFile> files);
+TERCEL_API std::vector<WrittenFile> written_files(const std::string& json);
 
 /** An intact checkpoint in a format that this version does not read. Names the formats and versions of both. */
 class TERCEL_API CheckpointVersionError : public DataError {
@@ -100,14 +138,21 @@ class TERCEL_API Checkpoint {
   ScalarType dtype() const;
   /** DataError unless the model has that fingerprint; it names the dtypes if only they differ. */
   void check_fingerprint(const std::string& expected) const;
-  /** Reads a file's tensors into the given ones; DataError, before any is read, unless names, dtypes and sizes agree.
+  /**
+   * Reads a file's tensors into the given ones, which may be a shard; so may be what the checkpoint has. DataError,
+   * before any is read, unless names, dtypes and sizes agree.
    */
   void read(const CheckpointFile& file) const;
   /** The same, but the checkpoint's file may hold further tensors. */
   void read_some(const CheckpointFile& file) const;
   /** Reads a tensor whose sizes only the file knows; DataError unless there is one of that name and dtype. */
   Tensor read(const std::string& file, std::string_view name, ScalarType dtype) const;
-  /** Maps a tensor of a file: pages are read when they are touched, and changes stay in this process. */
+  /** The shards of a file; none if the checkpoint has it as a whole. */
+  std::vector<FileShard> shards(const std::string& file) const;
+  /**
+   * Maps a tensor of a file: pages are read when they are touched, and changes stay in this process. One that is in
+   * shards is read.
+   */
   Tensor map(const std::string& file, std::string_view name, ScalarType dtype, IntSpan sizes) const;
 
  private:
@@ -115,7 +160,12 @@ class TERCEL_API Checkpoint {
     std::string name;
     File file;
   };
+  /** Rows of tensors that are in one file. */
+  struct RowSource;
+
   File open(const std::string& file) const;
+  std::vector<RowSource> sources_of(const CheckpointFile& file, int64_t rows) const;
+  void read_rows(const CheckpointFile& file, int64_t rows) const;
   void read_tensors(const CheckpointFile& file, bool all) const;
 
   std::string folder_;
@@ -124,6 +174,7 @@ class TERCEL_API Checkpoint {
   std::string state_;
   std::optional<Evaluation> evaluation_, test_;
   std::vector<OpenFile> files_;
+  std::map<std::string, std::vector<FileShard>> shards_;  // by the whole file
 };
 
 /** Whether this folder is itself a checkpoint, intact or not. */
@@ -160,6 +211,11 @@ class TERCEL_API CheckpointStore {
    */
   void save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
             Span<CheckpointFile> files);
+  /** The same in two parts, between which others may write files: an empty folder for a step's files. */
+  std::unique_ptr<AtomicDir> begin(int64_t step);
+  /** The checkpoint of these files, which are in the folder. */
+  void commit(AtomicDir& folder, const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
+              Span<WrittenFile> files);
   /** Stores the evaluation of a step's checkpoint on validation rows, which may change which one is the best. */
   void note_evaluation(int64_t step, const Evaluation& evaluation);
   /** Stores that on the test part. */

@@ -30,21 +30,6 @@ std::string state_name(const EmbeddingTable& table, const char* state) { return 
 
 }  // namespace
 
-void read_keys(Model& model, const Checkpoint& checkpoint) {
-  const auto& tables = model.embeddings().tables();
-  for (size_t t = 0; t < tables.size(); ++t) {
-    std::vector<Tensor> state;
-    for (const char* name : tables[t]->key_state_names())
-      state.push_back(checkpoint.read(table_file(t), state_name(*tables[t], name), kInt64));
-    if (state.empty()) continue;
-    try {
-      tables[t]->set_key_state(state);
-    } catch (const DataError& e) {
-      throw_error<DataError>({checkpoint.folder(), ": ", e.what()});
-    }
-  }
-}
-
 CheckpointFile dense_file(Model& model, const optim::Optimizer& dense) {
   CheckpointFile file = dense_file(model);
   const auto names = optim::Optimizer::state_names(dense.options().type);
@@ -53,32 +38,22 @@ CheckpointFile dense_file(Model& model, const optim::Optimizer& dense) {
   return file;
 }
 
-std::vector<Tensor> map_states(Model& model, const Checkpoint& checkpoint, size_t table) {
-  const EmbeddingTable& of = *model.embeddings().tables()[table];
-  const optim::OptimizerOptions& optimizer = model.embeddings().optimizer(table);
-  const auto names = optim::Optimizer::state_names(optimizer);
-  const size_t per_row = optim::Optimizer::row_states(optimizer);
-  std::vector<Tensor> states;
-  for (size_t i = 0; i < names.size(); ++i)
-    states.push_back(checkpoint.map(table_file(table), state_name(of, names[i]), of.weight().dtype(),
-                                    {of.rows(), i + per_row < names.size() ? of.dim() : 1}));
-  return states;
-}
-
 std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer& dense) {
   std::vector<CheckpointFile> files{dense_file(model, dense)};
   const EmbeddingCollection& embeddings = model.embeddings();
   for (size_t t = 0; t < embeddings.tables().size(); ++t) {
     const EmbeddingTable& table = *embeddings.tables()[t];
     CheckpointFile& file = files.emplace_back(CheckpointFile{table_file(t), {{table.name(), table.weight()}}});
+    file.all_rows = table.rows_of_all_ranks();
+    if (!table.shard().is_whole()) file.shard = table.shard().runs();
     const auto names = optim::Optimizer::state_names(embeddings.optimizer(t));
     for (size_t i = 0; i < names.size(); ++i)
       file.tensors.push_back({state_name(table, names[i]), table.store().states()[i]});
     if (const Tensor history = embeddings.history(t); history.defined())
-      file.tensors.push_back({table.name() + "/history", history});
+      file.others.push_back({table.name() + "/history", history});
     const std::vector<Tensor> keys = table.key_state();
     for (size_t i = 0; i < keys.size(); ++i)
-      file.tensors.push_back({state_name(table, table.key_state_names()[i]), keys[i]});
+      file.others.push_back({state_name(table, table.key_state_names()[i]), keys[i]});
   }
   return files;
 }

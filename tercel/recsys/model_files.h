@@ -15,18 +15,12 @@ namespace tercel::recsys {
 TERCEL_API CheckpointFile dense_file(Model& model);
 /** The whole first file, as views: also the states of the dense weights' optimizer. */
 TERCEL_API CheckpointFile dense_file(Model& model, const optim::Optimizer& dense);
-/** Maps the states of a table's optimizer, in the order of Optimizer::state_names(), of a model with its keys. */
-TERCEL_API std::vector<Tensor> map_states(Model& model, const Checkpoint& checkpoint, size_t table);
-/**
- * Gives the tables the keys of a checkpoint, and with them the number of rows that training_files() then has. DataError
- * names the checkpoint and the table.
- */
-TERCEL_API void read_keys(Model& model, const Checkpoint& checkpoint);
 /** The name of a table's file, by its number in the graph; the table has the name of its layer there. */
 TERCEL_API std::string table_file(size_t table);
 /**
  * Everything that training needs: dense weights, the states of their optimizer and buffers in one file, each table with
- * its states in another. All are views, except for the keys of tables that grow: read_keys() reads those.
+ * its states in another, or what the model has of it. All are views, except for the keys of tables that grow:
+ * TableReader reads those.
  */
 TERCEL_API std::vector<CheckpointFile> training_files(Model& model, const optim::Optimizer& dense);
 

@@ -17,6 +17,7 @@
 #include "tercel/recsys/metrics/values_impl.h"
 #include "tercel/recsys/model_files.h"
 #include "tercel/recsys/run_folder_impl.h"
+#include "tercel/recsys/table_reader.h"
 #include "tercel/util/format.h"
 
 namespace tercel::recsys {
@@ -114,11 +115,10 @@ LoadedModel load_model(const std::string& path) {
   const ScalarType dtype = checkpoint.dtype();
   checkpoint.check_fingerprint(model.fingerprint(dtype));
   model.allocate_parameters(dtype);
-  read_keys(model, checkpoint);
-  for (size_t t = 0; t < model.embeddings().tables().size(); ++t) {
-    EmbeddingTable& table = *model.embeddings().tables()[t];
-    table.set_weight(checkpoint.map(table_file(t), table.name(), dtype, {table.rows(), table.dim()}));
-  }
+  const TableReader tables(model, checkpoint);
+  tables.set_keys();
+  for (size_t t = 0; t < model.embeddings().tables().size(); ++t)
+    model.embeddings().tables()[t]->set_weight(tables.weight(t));
   checkpoint.read_some(dense_file(model));
   const int64_t step = checkpoint.info().step;
   const int64_t last = is_checkpoint_folder(path) ? step : last_step(RunFolder(path).checkpoints()).value_or(step);

@@ -63,19 +63,46 @@ Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& rows, Span<
   return all;
 }
 
+namespace {
+
+/** Bytes of a text of rank 0, of which all know the length. */
+std::string text_of_first(distributed::ProcessGroup& group, const std::string& text, int64_t length) {
+  if (length == 0) return {};
+  const Tensor bytes = empty({length}, kUInt8);
+  if (group.rank() == 0) std::copy(text.begin(), text.end(), bytes.data<uint8_t>());
+  group.broadcast(bytes, 0).wait();
+  return {bytes.data<uint8_t>(), bytes.data<uint8_t>() + length};
+}
+
+}  // namespace
+
+std::string text_of_first(distributed::ProcessGroup& group, const std::string& text) {
+  const Tensor length = full({1}, static_cast<int64_t>(text.size()), kInt64);
+  group.broadcast(length, 0).wait();
+  return text_of_first(group, text, *length.data<int64_t>());
+}
+
+std::vector<std::string> texts_of_ranks(distributed::ProcessGroup& group, const std::string& text) {
+  const Tensor own = empty({static_cast<int64_t>(text.size())}, kUInt8);
+  std::copy(text.begin(), text.end(), own.data<uint8_t>());
+  const std::vector<int64_t> counts = numbers_of_ranks(group, own.numel());
+  const Tensor all = rows_of_ranks(group, own, counts);
+  const auto* next = all.data<uint8_t>();
+  std::vector<std::string> texts;
+  for (const int64_t count : counts) {
+    texts.emplace_back(next, next + count);
+    next += count;
+  }
+  return texts;
+}
+
 RankMessage message_of_first(distributed::ProcessGroup& group, const RankMessage& message) {
   const Tensor header = empty({2}, kInt64);
   auto* const numbers = header.data<int64_t>();
   numbers[0] = static_cast<int64_t>(message.command);
   numbers[1] = static_cast<int64_t>(message.text.size());
   group.broadcast(header, 0).wait();
-  RankMessage received{static_cast<RankCommand>(numbers[0]), std::string(static_cast<size_t>(numbers[1]), '\0')};
-  if (received.text.empty()) return received;
-  const Tensor bytes = empty({numbers[1]}, kUInt8);
-  if (group.rank() == 0) std::copy(message.text.begin(), message.text.end(), bytes.data<uint8_t>());
-  group.broadcast(bytes, 0).wait();
-  std::copy_n(bytes.data<uint8_t>(), received.text.size(), received.text.begin());
-  return received;
+  return {static_cast<RankCommand>(numbers[0]), text_of_first(group, message.text, numbers[1])};
 }
 
 }  // namespace tercel::recsys

@@ -22,6 +22,11 @@ TERCEL_API std::vector<int64_t> numbers_of_ranks(distributed::ProcessGroup& grou
 /** The rows [n, ...] of all ranks, one after the other, where rank r has counts[r]; other sizes are equal. */
 TERCEL_API Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& rows, Span<int64_t> counts);
 
+/** Gives all ranks the text of rank 0, and returns it. */
+TERCEL_API std::string text_of_first(distributed::ProcessGroup& group, const std::string& text = {});
+/** The text of each rank. */
+TERCEL_API std::vector<std::string> texts_of_ranks(distributed::ProcessGroup& group, const std::string& text);
+
 /** What rank 0 tells the others to do. */
 enum class RankCommand : int64_t { Step, Skip, Validate, Test, CheckFinite, Save, Load, LoadNewData, End };
 

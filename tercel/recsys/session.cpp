@@ -15,6 +15,8 @@
 #include "tercel/recsys/freezing_impl.h"
 #include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/recsys/model_files.h"
+#include "tercel/recsys/placement_plan.h"
+#include "tercel/recsys/table_reader.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/parallel.h"
@@ -159,8 +161,9 @@ Session::Session(const ModelConfig& config, const data::Dataset& dataset, distri
   dataset_name_ = dataset.name();
   if (group != nullptr && group->size() > 1) {
     group_ = group;
-    model_.set_group(*group);
     check_ranks();
+    const std::vector<TableLoad> tables = table_loads(model_);
+    model_.set_group(*group, plan_placements(tables, config.solver.placement, group->size(), config.solver.batchsize));
   }
   const auto reader = [&](data::PartName part, data::ReaderOptions options) {
     if (group_ != nullptr) {
@@ -506,20 +509,31 @@ void Session::check_finite(const char* function) {
   check_between_steps(function);
   read_losses();
   if (checked_at_ == steps_ && !expects_writes_) return;
+  std::string bad = nonfinite_name();
+  if (group_ != nullptr && !model_.embeddings().has_all_rows())  // what is bad may be on one rank
+    for (const std::string& of_rank : texts_of_ranks(*group_, bad))
+      if (bad.empty()) bad = of_rank;
+  TERCEL_CHECK(bad.empty(), NumericError, "step ", steps_,
+               expects_writes_ ? ": NaN or infinite: " : ": its update made ", bad,
+               expects_writes_ ? "" : " NaN or infinite");
+  checked_at_ = steps_;
+}
+
+/** The first weight or state of this rank that is not finite; empty if there is none. */
+std::string Session::nonfinite_name() {
   const NoGradGuard guard;
-  const auto check = [this](const std::string& name, const Tensor& tensor) {
-    TERCEL_CHECK(!tensor.is_floating_point() || all_finite(tensor), NumericError, "step ", steps_,
-                 expects_writes_ ? ": NaN or infinite: " : ": its update made ", name,
-                 expects_writes_ ? "" : " NaN or infinite");
-  };
+  const auto is_bad = [](const Tensor& tensor) { return tensor.is_floating_point() && !all_finite(tensor); };
   if (dense_->is_finite() && model_.embeddings().is_finite() && !expects_writes_) {
     // The update kernels check everything except the buffers that forward passes change.
-    for (const auto& [name, buffer] : model_.buffers()) check(name, buffer);
-  } else {
-    for (const CheckpointFile& file : training_files(model_, *dense_))
-      for (const io::NamedTensor& t : file.tensors) check(t.name, t.tensor);
+    for (const auto& [name, buffer] : model_.buffers())
+      if (is_bad(buffer)) return name;
+    return {};
   }
-  checked_at_ = steps_;
+  for (const CheckpointFile& file : training_files(model_, *dense_))
+    for (const std::vector<io::NamedTensor>* tensors : {&file.tensors, &file.others})
+      for (const io::NamedTensor& t : *tensors)
+        if (is_bad(t.tensor)) return t.name;
+  return {};
 }
 
 void Session::save(CheckpointStore& store, std::string_view policy) {
@@ -528,7 +542,7 @@ void Session::save(CheckpointStore& store, std::string_view policy) {
   write(&store, policy);
 }
 
-/** Rank 0 writes; the store of the others may be null. */
+/** All ranks write their files; rank 0 completes the checkpoint, and the store of the others may be null. */
 void Session::write(CheckpointStore* store, std::string_view policy) {
   check_finite("save");
   SessionState state;
@@ -540,18 +554,19 @@ void Session::write(CheckpointStore* store, std::string_view policy) {
   state.position = position_;
   state.policy = policy;
   state.nan_batches = nan_batches_;
-  std::exception_ptr error;
-  if (group_ == nullptr || group_->rank() == 0) {
-    try {
-      store->save({steps_, model_.fingerprint()}, identity_, dump_json_line(write_options(state)),
-                  training_files(model_, *dense_));
-    } catch (const Error&) {
-      error = std::current_exception();
-    }
+  const CheckpointInfo info{steps_, model_.fingerprint()};
+  const std::string text = dump_json_line(write_options(state));
+  const std::vector<CheckpointFile> files = training_files(model_, *dense_);
+  if (group_ == nullptr) {
+    TERCEL_CHECK(model_.embeddings().has_all_rows(), RuntimeError,
+                 "session: save: a part of the tables was on ranks that are lost");
+    return store->save(info, identity_, text, files);
   }
-  const bool wrote = group_ == nullptr || numbers_of_ranks(*group_, error ? 0 : 1)[0] == 1;
-  if (error) std::rethrow_exception(error);
-  TERCEL_CHECK(wrote, IoError, "session: save: rank 0 could not write the checkpoint of step ", steps_);
+  std::unique_ptr<AtomicDir> folder;
+  std::vector<WrittenFile> written;
+  do_on_first([&] { folder = store->begin(steps_); });
+  write_files(text_of_first(*group_, folder ? folder->temporary_path() : std::string()), files, written);
+  do_on_first([&] { store->commit(*folder, info, identity_, text, written); });
 }
 
 ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const {
@@ -577,8 +592,11 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   kept_ = 0;
   read_losses_.clear();
   old_losses_ = 0;
-  read_keys(model_, checkpoint);
-  for (const CheckpointFile& file : training_files(model_, *dense_)) checkpoint.read(file);
+  const TableReader tables(model_, checkpoint);
+  tables.set_keys();
+  const std::vector<CheckpointFile> files = training_files(model_, *dense_);
+  checkpoint.read(files[0]);
+  for (size_t t = 0; t + 1 < files.size(); ++t) tables.read(t, files[t + 1]);
   dense_->forget_nonfinite();
   model_.embeddings().forget_nonfinite();
   position_ = train_reader_->position();

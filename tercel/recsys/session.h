@@ -63,10 +63,11 @@ class TERCEL_API Session {
    */
   Session(const ModelConfig& config, const data::Dataset& dataset);
   /**
-   * One rank of several that train together, each with a part of every batch and all weights and tables. Losses,
-   * metrics and errors of a loss that is not finite are those of the whole batch; save() writes on rank 0, and throws
-   * on all of them. ConfigError if another rank has another configuration, other data or another version;
-   * DistributedError if one is lost. The group must outlive the session.
+   * One rank of several that train together, each with a part of every batch, all dense weights, and of the tables
+   * what solver.placement says. Losses, metrics and errors of a loss that is not finite are those of the whole batch;
+   * all ranks write what save() saves, into a folder that all can reach, and it throws on all of them. ConfigError if
+   * another rank has another configuration, other data or another version; DistributedError if one is lost. The group
+   * must outlive the session.
    */
   Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup& group,
           RankCalls calls = RankCalls::Alike);
@@ -92,7 +93,10 @@ class TERCEL_API Session {
    * rank alone; those that all ranks have are left to rank 0.
    */
   void follow();
-  /** After a DistributedError: the session is alone from now on, and can save the last complete step. */
+  /**
+   * After a DistributedError: the session is alone from now on, and can save the last complete step unless others had a
+   * part of the tables.
+   */
   void leave_ranks();
 
   /**
@@ -251,8 +255,11 @@ class TERCEL_API Session {
   void tell(RankCommand command, const std::string& text = {}) const;
   bool obey(RankCommand command, const std::string& text);
   void write(CheckpointStore* store, std::string_view policy);
+  void do_on_first(FunctionRef<void()> work) const;
+  void write_files(const std::string& folder, Span<CheckpointFile> files, std::vector<WrittenFile>& written);
   void check_between_steps(const char* function) const;
   void check_finite(const char* function);
+  std::string nonfinite_name();
   void check_gradients(const char* function) const;
   void check_dataset(const char* function) const;
   bool read_next(const char* function);

@@ -1,4 +1,6 @@
 // What a session does together with those of other ranks.
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "tercel/ops/common/copy.h"
@@ -69,6 +71,62 @@ Tensor Session::of_all_ranks(const Tensor& loss) {
   const Tensor sum = to(loss.detach(), kFloat64).clone();
   sum_over_ranks(*group_, sum);
   return sum;
+}
+
+/** Does what rank 0 alone does for all; IoError on all of them if it fails there. */
+void Session::do_on_first(FunctionRef<void()> work) const {
+  std::exception_ptr error;
+  std::string text;
+  if (group_->rank() == 0) try {
+      work();
+    } catch (const Error& e) {
+      error = std::current_exception();
+      text = e.what();
+    }
+  text = text_of_first(*group_, text);
+  if (error) std::rethrow_exception(error);
+  TERCEL_CHECK(text.empty(), IoError, "session: save: rank 0: ", text);
+}
+
+/**
+ * Writes this rank's part of a checkpoint into a folder, and gives rank 0 what all ranks have written. Shards are
+ * written by their ranks; files that every rank could write, the largest first, by the rank with the least to write.
+ * Errors of writing; IoError on the other ranks.
+ */
+void Session::write_files(const std::string& folder, Span<CheckpointFile> files, std::vector<WrittenFile>& written) {
+  const ShardNumber number{group_->rank(), group_->size()};
+  std::vector<size_t> whole;
+  std::vector<int64_t> bytes(files.size(), 0);
+  for (size_t f = 0; f < files.size(); ++f) {
+    for (const std::vector<io::NamedTensor>* tensors : {&files[f].tensors, &files[f].others})
+      for (const io::NamedTensor& t : *tensors) bytes[f] += static_cast<int64_t>(t.tensor.nbytes());
+    if (!files[f].shard) whole.push_back(f);
+  }
+  std::stable_sort(whole.begin(), whole.end(), [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  std::vector<int64_t> load(static_cast<size_t>(group_->size()), 0);
+  std::vector<bool> is_own(files.size(), true);
+  for (const size_t f : whole) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += bytes[f];
+    is_own[f] = least - load.begin() == group_->rank();
+  }
+  std::exception_ptr error;
+  std::string text;
+  std::vector<WrittenFile> own;
+  try {
+    for (size_t f = 0; f < files.size(); ++f)
+      if (is_own[f]) own.push_back(write_checkpoint_file(folder, files[f], number));
+  } catch (const Error& e) {
+    error = std::current_exception();
+    text = e.what();
+  }
+  const std::vector<std::string> errors = texts_of_ranks(*group_, text);
+  const std::vector<std::string> lists = texts_of_ranks(*group_, error ? std::string() : to_json(own));
+  if (error) std::rethrow_exception(error);
+  for (size_t r = 0; r < errors.size(); ++r)
+    TERCEL_CHECK(errors[r].empty(), IoError, "session: save: rank ", r, " of ", errors.size(), ": ", errors[r]);
+  for (const std::string& list : lists)
+    for (WrittenFile& file : written_files(list)) written.push_back(std::move(file));
 }
 
 void Session::reduce() {

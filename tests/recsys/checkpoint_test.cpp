@@ -335,8 +335,8 @@ TEST(Checkpoint, AnotherVersionIsNamed) {
   };
   const std::string now(version());
   expect_version(manifest_of({{"tercel_version", "0.0.1"}, {"info", {{"step", 3}}}}, 1),
-                 ("expected format 2 or 3, which Tercel " + now + " reads, but found 1 of Tercel \"0.0.1\"").c_str());
-  expect_version(manifest_of(content, 4), ("but found 4 of Tercel \"0.0.9\""));
+                 ("expected format 2 to 4, which Tercel " + now + " reads, but found 1 of Tercel \"0.0.1\"").c_str());
+  expect_version(manifest_of(content, 5), ("but found 5 of Tercel \"0.0.9\""));
   content["config"]["solver"]["invented_later"] = 1;
   expect_version(manifest_of(content), ("written by Tercel 0.0.9, this is Tercel " + now).c_str());
 }

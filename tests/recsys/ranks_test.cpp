@@ -10,7 +10,14 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/sort/sort.h"
+#include "tercel/recsys/embedding/table_rows.h"
+#include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/checksum.h"
+#include "tercel/util/json_impl.h"
 #include "tests/distributed/thread_ranks.h"
 #include "tests/recsys/session_state.h"
 #include "tests/recsys/training_data.h"
@@ -37,23 +44,38 @@ struct Found {
   bool operator==(const Found&) const = default;
 };
 
-/** Weights, tables and running statistics. */
-Values weights_of(Session& session) {
-  Values all = values_of(session.model().parameters().weights());
-  const auto append = [&all](const Tensor& t) {
+/** Keys of a table, in ascending order, and their vectors: those of all ranks, if it is on several. */
+void append_table(EmbeddingTable& table, ProcessGroup* group, Values& all) {
+  const KeyRows found = rows_of_keys(table);
+  Tensor keys = found.keys, vectors = index_select(table.weight().detach(), 0, found.rows);
+  if (!table.shard().is_whole()) {
+    const std::vector<int64_t> counts = numbers_of_ranks(*group, keys.numel());
+    keys = rows_of_ranks(*group, keys, counts);
+    vectors = index_select(rows_of_ranks(*group, vectors, counts), 0, argsort(keys));
+    keys = sort(keys).values;
+  }
+  for (const Tensor& t : {keys, vectors}) {
     const Values values = values_of(t);
     all.insert(all.end(), values.begin(), values.end());
-  };
-  for (const auto& table : session.model().embeddings().tables()) append(table->weight().detach());
-  for (const auto& [name, buffer] : session.model().buffers()) append(buffer);
+  }
+}
+
+/** Weights, tables and running statistics. */
+Values weights_of(Session& session, ProcessGroup* group = nullptr) {
+  Values all = values_of(session.model().parameters().weights());
+  for (const auto& table : session.model().embeddings().tables()) append_table(*table, group, all);
+  for (const auto& [name, buffer] : session.model().buffers()) {
+    const Values values = values_of(buffer);
+    all.insert(all.end(), values.begin(), values.end());
+  }
   return all;
 }
 
-Found train(Session& session, ScalarType dtype = kFloat32) {
+Found train(Session& session, ScalarType dtype = kFloat32, ProcessGroup* group = nullptr) {
   Found found;
   session.initialize(dtype);
   while (session.step()) found.losses.push_back(session.loss());
-  found.weights = weights_of(session);
+  found.weights = weights_of(session, group);
   found.metrics = session.evaluate([](int64_t) { return true; });
   return found;
 }
@@ -64,7 +86,7 @@ std::vector<Found> train_with(int64_t ranks, const ModelConfig& config, const da
   std::vector<Found> found(static_cast<size_t>(ranks));
   run_ranks(ranks, [&](ProcessGroup& group) {
     Session session(config, dataset, group);
-    found[static_cast<size_t>(group.rank())] = train(session, dtype);
+    found[static_cast<size_t>(group.rank())] = train(session, dtype, &group);
   });
   return found;
 }
@@ -110,10 +132,26 @@ TEST(RanksOnThreads, TrainWhatOneDoes) {
                        dataset);
 }
 
+TEST(RanksOnThreads, TrainWhatOneDoesWithTablesOnSeveral) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const std::string hashed = "layers.e2.sparse_embedding_hparam.table_type=hashed";
+  expect_same_training(stateful_config({"solver.placement=distributed"}), dataset);
+  expect_same_training(stateful_config({"solver.placement=localized", "solver.clip_grad_norm=0.05"}), dataset);
+  expect_same_training(stateful_config({"solver.placement=distributed", hashed, "solver.clip_grad_norm=0.05"}),
+                       dataset);
+  expect_same_training(stateful_config({"solver.placement=distributed", hashed,
+                                        "layers.e2.sparse_embedding_hparam.admission=2", "optimizer.l2=0.01"}),
+                       dataset);
+}
+
 TEST(RanksOnThreads, MayHaveNoRowsOfABatch) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 100);  // 75: the last batch has 3 rows, for 4 ranks
-  expect_same_training(stateful_config({"solver.batchsize=8", "solver.batchsize_eval=24"}), dataset);
+  for (const char* placement : {"replicated", "distributed"})
+    expect_same_training(stateful_config({"solver.batchsize=8", "solver.batchsize_eval=24",
+                                          std::string("solver.placement=") + placement}),
+                         dataset);
 }
 
 TEST(RanksOnThreads, HaveTheSameRowsOfTablesThatGrow) {
@@ -136,7 +174,10 @@ TEST(Ranks, TrainEachShippedModel) {
     SCOPED_TRACE(name);
     ModelConfig config = small_preset_config(name);
     config.solver.batchsize = 64;
-    expect_same_training(config, dataset);
+    for (const PlacementChoice placement : {PlacementChoice::Replicated, PlacementChoice::Distributed}) {
+      config.solver.placement = placement;
+      expect_same_training(config, dataset);
+    }
   }
 }
 
@@ -246,34 +287,106 @@ TEST(RanksOnThreads, RefuseAnotherConfigurationOrOtherData) {
   refused(stateful_config(), other, "dataset");
 }
 
-TEST(RanksOnThreads, CheckpointsAreThoseOfOneProcess) {
-  const TemporaryFolder root;
-  const data::Dataset dataset = small_dataset(root, 300);
-  Session whole(stateful_config(), dataset);
-  const Found expected = train(whole);
-  std::vector<Found> found(2);
+/** Trains some steps on 2 ranks and saves them; goes on with other numbers. */
+void expect_same_after_resuming(const ModelConfig& config, const data::Dataset& dataset, const TemporaryFolder& root) {
+  Session whole(config, dataset);
+  const Found expected = train(whole, kFloat64);
+  const Values of_two = train_with(2, config, dataset, kFloat64)[0].weights;
+  CheckpointStore store(root / "run", 1);
   run_ranks(2, [&](ProcessGroup& group) {
-    Session session(stateful_config(), dataset, group);
-    session.initialize();
+    Session session(config, dataset, group);
+    session.initialize(kFloat64);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(session.step());
-    CheckpointStore store(root / "run", 1);
     session.save(store);
   });
-  // On another number of ranks, and on one.
-  Session alone(stateful_config(), dataset);
-  const std::string checkpoint = *CheckpointStore(root / "run", 1).latest();
-  const auto go_on = [&checkpoint](Session& session) {
-    session.initialize();
+  const std::string checkpoint = *store.latest();
+  const auto go_on = [&checkpoint](Session& session, ProcessGroup* group) {
+    session.initialize(kFloat64);
     EXPECT_EQ(session.load(Checkpoint(checkpoint)), std::vector<std::string>());
     while (session.step()) {
     }
-    return weights_of(session);
+    return weights_of(session, group);
   };
-  expect_near(go_on(alone), expected.weights, 1e-4);
-  run_ranks(3, [&](ProcessGroup& group) {
-    Session session(stateful_config(), dataset, group);
-    expect_near(go_on(session), expected.weights, 1e-4);
+  Session alone(config, dataset);
+  expect_near(go_on(alone, nullptr), expected.weights, 1e-8);
+  for (const int64_t ranks : {2, 3}) {
+    SCOPED_TRACE(ranks);
+    run_ranks(ranks, [&](ProcessGroup& group) {
+      Session session(config, dataset, group);
+      const Values found = go_on(session, &group);
+      expect_near(found, expected.weights, 1e-8);
+      if (ranks == 2) {
+        EXPECT_EQ(found, of_two) << "the same bits";
+      }
+    });
+  }
+  const Checkpoint written(checkpoint);
+  Session saved(config, dataset);
+  saved.initialize(kFloat64);
+  saved.load(written);
+  LoadedModel loaded = load_model(checkpoint);
+  for (size_t t = 0; t < loaded.model.embeddings().tables().size(); ++t) {
+    Values of_session, of_model;
+    append_table(*saved.model().embeddings().tables()[t], nullptr, of_session);
+    append_table(*loaded.model.embeddings().tables()[t], nullptr, of_model);
+    EXPECT_EQ(of_model, of_session) << t;
+  }
+  remove_dir_atomically(root / "run");
+}
+
+TEST(RanksOnThreads, CheckpointsAreReadByAnyNumberOfRanks) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const std::string table = "layers.e2.sparse_embedding_hparam.", hashed = table + "table_type=hashed";
+  for (const std::vector<std::string>& options : {
+           std::vector<std::string>{"solver.placement=replicated"},
+           {"solver.placement=distributed"},
+           {"solver.placement=localized"},
+           {"solver.placement=replicated", hashed},
+           {"solver.placement=distributed", hashed},
+           {"solver.placement=distributed", hashed, table + "admission=3"},
+       }) {
+    SCOPED_TRACE(options.back());
+    expect_same_after_resuming(stateful_config(options), dataset, root);
+  }
+}
+
+TEST(RanksOnThreads, ShardsOfACheckpointMustHaveAllRows) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const ModelConfig config = stateful_config({"solver.placement=distributed"});
+  CheckpointStore store(root / "run", 1);
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(config, dataset, group);
+    session.initialize();
+    ASSERT_TRUE(session.step());
+    session.save(store);
   });
+  const std::string folder = *store.latest();
+  ASSERT_TRUE(exists(folder + "/table-0-shard-0-of-2.safetensors"));
+  ASSERT_TRUE(exists(folder + "/table-0-shard-1-of-2.safetensors"));
+  EXPECT_FALSE(exists(folder + "/table-0.safetensors"));
+  const auto refused = [&](const std::function<void(Json&)>& change, const std::string& message) {
+    const std::string path = folder + "/manifest.json", before = read_file(path, 1 << 20);
+    Json manifest = Json::parse(before);
+    change(manifest["content"]);
+    const std::string content = manifest["content"].dump();
+    manifest["checksum"] = checksum_to_hex(checksum(content.data(), content.size()));
+    write_file_atomically(path, manifest.dump());
+    Session session(config, dataset);
+    session.initialize();
+    const std::string found = message_of<DataError>([&] { session.load(Checkpoint(folder)); });
+    EXPECT_NE(found.find(message), std::string::npos) << found;
+    write_file_atomically(path, before);
+  };
+  refused([](Json& content) { content["shards"][0]["rows"][0]["first"] = 1; }, "once, found row");
+  refused([](Json& content) { content["shards"][0]["rows"][0]["step"] = 1e14; }, "once, found row 100000000000000");
+  refused([](Json& content) { content["shards"].erase(0); }, "expected shards with each of");
+  refused([](Json& content) { content["shards"][1]["name"] = "table-9.safetensors"; }, "expected one of its files");
+  refused([](Json& content) { content["shards"][0]["rows"] = Json::array(); }, "expected shards with each of");
+  Session session(config, dataset);
+  session.initialize();
+  session.load(Checkpoint(folder));
 }
 
 TEST(RanksOnThreads, SumsHaveSumsAsGradients) {

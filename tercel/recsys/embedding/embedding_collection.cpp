@@ -9,6 +9,7 @@
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/batched_embedding_bag.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/index_put.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
@@ -49,6 +50,14 @@ size_t EmbeddingCollection::add_table(std::unique_ptr<EmbeddingTable> table, con
 size_t EmbeddingCollection::add_lookup(Lookup lookup) {
   TERCEL_CHECK(lookup.table < tables_.size(), RuntimeError, "lookup '", lookup.name, "': there is no table ",
                lookup.table, ", only ", tables_.size());
+  group_lookup(lookup);
+  remote_of_.push_back(kLocal);
+  lookups_.push_back(std::move(lookup));
+  return lookups_.size() - 1;
+}
+
+/** Finds or makes the group of the next lookup. */
+void EmbeddingCollection::group_lookup(const Lookup& lookup) {
   size_t group = 0;
   while (group < groups_.size() && (groups_[group].input != lookup.input ||
                                     !tables_[groups_[group].table]->finds_same_rows(*tables_[lookup.table])))
@@ -57,8 +66,40 @@ size_t EmbeddingCollection::add_lookup(Lookup lookup) {
   Readers& readers = readers_[lookup.table];
   if (readers.count++ == 0) readers.group = group;
   group_of_.push_back(group);
-  lookups_.push_back(std::move(lookup));
-  return lookups_.size() - 1;
+}
+
+void EmbeddingCollection::set_group(distributed::ProcessGroup& group, Span<TablePlacement> placements) {
+  TERCEL_CHECK(placements.empty() || placements.size() == tables_.size(), RuntimeError,
+               "embedding collection: expected a placement of each of the ", tables_.size(), " tables, got ",
+               placements.size());
+  group_ = &group;
+  for (size_t t = 0; t < placements.size(); ++t) tables_[t]->place(placements[t], group.rank());
+  // Tables whose keys have the same rows in one process may have them on different ranks.
+  groups_.clear();
+  group_of_.clear();
+  readers_.assign(tables_.size(), {});
+  for (const Lookup& lookup : lookups_) group_lookup(lookup);
+  remote_.clear();
+  std::vector<size_t> request_of(groups_.size(), 0);
+  size_t requests = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    groups_[g].is_remote = !tables_[groups_[g].table]->shard().is_whole();
+    if (groups_[g].is_remote) request_of[g] = requests++;
+  }
+  for (size_t l = 0; l < lookups_.size(); ++l) {
+    const size_t g = group_of_[l], table = lookups_[l].table;
+    remote_of_[l] = kLocal;
+    if (!groups_[g].is_remote) continue;
+    const auto same = [&](const RemoteVectors& one) { return one.table == table && one.group == g; };
+    remote_of_[l] =
+        static_cast<size_t>(std::distance(remote_.begin(), std::find_if(remote_.begin(), remote_.end(), same)));
+    if (remote_of_[l] == remote_.size()) remote_.push_back({table, g, request_of[g]});
+  }
+  exchange_ = remote_.empty() ? nullptr : std::make_unique<RowExchange>(group);
+}
+
+bool EmbeddingCollection::has_all_rows() const {
+  return std::all_of(tables_.begin(), tables_.end(), [](const auto& table) { return table->shard().is_whole(); });
 }
 
 bool EmbeddingCollection::allocate(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on) {
@@ -73,51 +114,98 @@ bool EmbeddingCollection::allocate(uint64_t seed, const TensorOptions& place, Fu
   return true;
 }
 
+Tensor EmbeddingCollection::keys_of(const Group& group, const data::Batch& batch) const {
+  const data::SparseBatch& input = batch.input(group.input);
+  TERCEL_CHECK(input.order == data::BagOrder::SampleMajor, RuntimeError, "embedding of input '", group.input,
+               "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
+               to_string(input.order));
+  return input.keys;
+}
+
 void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
-  rows.clear();
-  const auto keys_of = [&batch](const Group& group) {
-    const data::SparseBatch& input = batch.input(group.input);
-    TERCEL_CHECK(input.order == data::BagOrder::SampleMajor, RuntimeError, "embedding of input '", group.input,
-                 "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
-                 to_string(input.order));
-    return input.keys;
-  };
-  keys_.clear();
-  first_.clear();
-  for (const Group& group : groups_) {
-    keys_.push_back(keys_of(group));
-    first_.push_back(0);
-    if (group_ == nullptr || new_keys != NewKeys::Insert || !tables_[group.table]->grows()) continue;
-    const std::vector<int64_t> counts = numbers_of_ranks(*group_, keys_.back().numel());
-    first_.back() = std::accumulate(counts.begin(), counts.begin() + group_->rank(), int64_t{0});
-    keys_.back() = rows_of_ranks(*group_, to(keys_.back(), kInt64), counts);
-  }
+  rows.assign(groups_.size(), Tensor());
+  find_local_rows(batch, new_keys, rows);
+  if (exchange_) bring_vectors(batch, new_keys, rows);
+}
+
+/** Of groups of the same table before this one, rows; of those behind it, the rows of keys that have one. */
+std::vector<Tensor> EmbeddingCollection::rows_in_use(size_t group, NewKeys new_keys,
+                                                     const std::vector<Tensor>& rows) const {
   std::vector<Tensor> in_use;
+  const size_t t = groups_[group].table;
+  if (new_keys != NewKeys::Insert || !tables_[t]->evicts()) return in_use;
+  for (size_t other = 0; other < groups_.size(); ++other)
+    if (other != group && groups_[other].table == t)
+      in_use.push_back(other < group ? rows[other] : tables_[t]->find_rows(keys_[other], NewKeys::Refuse));
+  return in_use;
+}
+
+/** Of groups whose tables have all rows here. */
+void EmbeddingCollection::find_local_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
+  keys_.assign(groups_.size(), Tensor());
+  first_.assign(groups_.size(), 0);
   for (size_t g = 0; g < groups_.size(); ++g) {
-    const size_t t = groups_[g].table;
-    in_use.clear();
-    if (new_keys == NewKeys::Insert && tables_[t]->evicts())
-      for (size_t other = 0; other < groups_.size(); ++other)
-        if (other != g && groups_[other].table == t)
-          in_use.push_back(other < g ? rows[other] : tables_[t]->find_rows(keys_[other], NewKeys::Refuse));
-    rows.push_back(tables_[t]->find_rows(keys_[g], new_keys, in_use));
+    keys_[g] = keys_of(groups_[g], batch);
+    if (groups_[g].is_remote || group_ == nullptr || new_keys != NewKeys::Insert || !tables_[groups_[g].table]->grows())
+      continue;
+    const std::vector<int64_t> counts = numbers_of_ranks(*group_, keys_[g].numel());
+    first_[g] = std::accumulate(counts.begin(), counts.begin() + group_->rank(), int64_t{0});
+    keys_[g] = rows_of_ranks(*group_, to(keys_[g], kInt64), counts);
   }
   for (size_t g = 0; g < groups_.size(); ++g)
-    if (const int64_t own = keys_of(groups_[g]).numel(); own != rows[g].numel())
+    if (!groups_[g].is_remote)
+      rows[g] = tables_[groups_[g].table]->find_rows(keys_[g], new_keys, rows_in_use(g, new_keys, rows));
+  for (size_t g = 0; g < groups_.size(); ++g)
+    if (const int64_t own = keys_of(groups_[g], batch).numel(); rows[g].defined() && own != rows[g].numel())
       rows[g] = rows[g].narrow(0, first_[g], own);
   keys_.clear();
+}
+
+/** Of the others: rows are then those of the vectors that came. See Note [Exchange of rows]. */
+void EmbeddingCollection::bring_vectors(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
+  std::vector<RowExchange::Request> requests;
+  for (const Group& group : groups_) {
+    if (!group.is_remote) continue;
+    const EmbeddingTable& table = *tables_[group.table];
+    // Which occurrence of a key gets it a row, and how many there are, counts for admission and eviction.
+    const bool counts_keys = new_keys == NewKeys::Insert && table.counts_keys();
+    requests.push_back({&table, keys_of(group, batch), !counts_keys});
+  }
+  std::vector<Tensor> asked = exchange_->send_keys(requests);
+  keys_.assign(groups_.size(), Tensor());
+  std::vector<Tensor> found(groups_.size());
+  size_t request = 0;
+  for (size_t g = 0; g < groups_.size(); ++g)
+    if (groups_[g].is_remote) keys_[g] = std::move(asked[request++]);
+  request = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    if (!groups_[g].is_remote) continue;
+    found[g] = to(tables_[groups_[g].table]->find_rows(keys_[g], new_keys, rows_in_use(g, new_keys, found)), kInt64);
+    groups_[g].rows = found[g];
+    rows[g] = exchange_->positions(request++);
+  }
+  keys_.clear();
+  std::vector<RowExchange::Rows> wanted;
+  for (const RemoteVectors& one : remote_)
+    wanted.push_back({one.request, tables_[one.table]->weight(), groups_[one.group].rows});
+  std::vector<Tensor> vectors = exchange_->send_vectors(wanted);
+  for (size_t i = 0; i < remote_.size(); ++i) {
+    remote_[i].vectors = std::move(vectors[i]);
+    remote_[i].vectors.requires_grad_(tables_[remote_[i].table]->weight().requires_grad());
+  }
 }
 
 Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const {
   const Lookup& l = lookups_[lookup];
   const EmbeddingTable& table = *tables_[l.table];
   const data::SparseBatch& input = batch.input(l.input);
+  const Tensor& weight = remote_of_[lookup] == kLocal ? table.weight() : remote_[remote_of_[lookup]].vectors;
   try {
     if (l.places == 0)
-      return batched_embedding_bag(table.weight(), rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner,
+      return batched_embedding_bag(weight, rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner,
                                    input.key_weights);
     const Tensor vectors =
-        batched_embedding_bag(table.weight(), rows[group_of_[lookup]], offsets_of_places(input.row_offsets, l),
+        batched_embedding_bag(weight, rows[group_of_[lookup]], offsets_of_places(input.row_offsets, l),
                               l.slots * l.places, BagMode::Sum, input.key_weights);
     return reshape(vectors, {vectors.size(0), l.slots, l.places * table.dim()});
   } catch (const IndexError&) {
@@ -144,41 +232,93 @@ UniqueRows& EmbeddingCollection::unique_rows(size_t table, const Gradient& gradi
 
 void EmbeddingCollection::reduce_gradients() {
   if (group_ == nullptr) return;
+  gather_gradients();
+  if (exchange_) send_gradients();
+}
+
+/** Of tables that each rank has: those of all ranks. */
+void EmbeddingCollection::gather_gradients() {
   constexpr int64_t kNone = -1;
-  const auto tables = static_cast<int64_t>(tables_.size());
-  std::vector<Gradient> own(tables_.size());
+  std::vector<size_t> here;
+  for (size_t t = 0; t < tables_.size(); ++t)
+    if (tables_[t]->shard().is_whole()) here.push_back(t);
+  if (here.empty()) return;
+  const auto tables = static_cast<int64_t>(here.size());
+  std::vector<Gradient> own(here.size());
   const Tensor own_counts = full({tables}, kNone, kInt64);
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const Gradient gradient = row_gradient(t);
+  for (size_t i = 0; i < here.size(); ++i) {
+    const Gradient gradient = row_gradient(here[i]);
     if (!gradient.defined()) continue;
-    const Gradient unique = unique_rows(t, gradient).reduce(gradient);
-    own[t] = {unique.values.clone(), unique.rows.clone()};
-    own_counts.data<int64_t>()[t] = unique.rows.size(0);
+    const Gradient unique = unique_rows(here[i], gradient).reduce(gradient);
+    own[i] = {unique.values.clone(), unique.rows.clone()};
+    own_counts.data<int64_t>()[i] = unique.rows.size(0);
   }
   const std::vector<int64_t> alike(static_cast<size_t>(group_->size()), tables);
   const Tensor all_counts = rows_of_ranks(*group_, own_counts, alike);
   for (Group& group : groups_) group.unique_rows.release();
   std::vector<int64_t> counts(alike.size());
-  for (size_t t = 0; t < tables_.size(); ++t) {
+  for (size_t i = 0; i < here.size(); ++i) {
     bool is_defined = false;  // on one rank
     for (size_t r = 0; r < counts.size(); ++r) {
-      const int64_t count = all_counts.data<int64_t>()[r * tables_.size() + t];
+      const int64_t count = all_counts.data<int64_t>()[r * here.size() + i];
       is_defined |= count != kNone;
       counts[r] = std::max<int64_t>(count, 0);
     }
     if (!is_defined) continue;
-    const Tensor& weight = tables_[t]->weight();
-    if (!own[t].defined())
-      own[t] = {empty({0, weight.size(1)}, TensorOptions(weight.dtype(), weight.device())), empty({0}, kInt64)};
-    const Tensor rows = rows_of_ranks(*group_, own[t].rows, counts);
-    set_gradient(weight, {rows_of_ranks(*group_, own[t].values, counts), rows});
+    const Tensor& weight = tables_[here[i]]->weight();
+    if (!own[i].defined())
+      own[i] = {empty({0, weight.size(1)}, TensorOptions(weight.dtype(), weight.device())), empty({0}, kInt64)};
+    const Tensor rows = rows_of_ranks(*group_, own[i].rows, counts);
+    set_gradient(weight, {rows_of_ranks(*group_, own[i].values, counts), rows});
   }
 }
 
+/** Of vectors that came from other ranks: sends them there. */
+void EmbeddingCollection::send_gradients() {
+  const NoGradGuard no_grad;
+  std::vector<RowExchange::Gradients> sums;
+  for (const RemoteVectors& one : remote_) {
+    const Tensor& vectors = one.vectors;
+    const Gradient gradient = gradient_of(vectors);
+    if (!gradient.defined()) {  // no row of the batch reads it, or the table is frozen
+      sums.push_back({one.request, zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()))});
+      continue;
+    }
+    UniqueRows& unique_rows = groups_[one.group].unique_rows;
+    const bool has_own_rows = gradient.rows.data_ptr() == exchange_->positions(one.request).data_ptr();
+    if (has_own_rows) unique_rows.share(gradient.rows);
+    const Gradient unique = (has_own_rows ? unique_rows : unique_rows_).reduce(gradient);
+    if (unique.rows.size(0) == vectors.size(0)) {
+      sums.push_back({one.request, unique.values.clone()});
+    } else {
+      const Tensor all = zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()));
+      sums.push_back({one.request, index_copy_(all, 0, unique.rows, unique.values)});
+    }
+  }
+  for (Group& group : groups_) group.unique_rows.release();
+  std::vector<Tensor> values = exchange_->send_gradients(sums);
+  std::vector<std::vector<Tensor>> values_of(tables_.size()), rows_of(tables_.size());
+  for (size_t i = 0; i < remote_.size(); ++i) {
+    values_of[remote_[i].table].push_back(values[i]);
+    rows_of[remote_[i].table].push_back(groups_[remote_[i].group].rows);
+  }
+  const auto joined = [](const std::vector<Tensor>& parts) { return parts.size() == 1 ? parts[0] : cat(parts, 0); };
+  for (size_t t = 0; t < tables_.size(); ++t)
+    if (!values_of[t].empty() && tables_[t]->weight().requires_grad())
+      set_gradient(tables_[t]->weight(), {joined(values_of[t]), joined(rows_of[t])});
+}
+
 void EmbeddingCollection::add_to(optim::GradientNorm& norm) {
+  optim::GradientNorm here;  // of rows that only this rank has
+  here.clear(norm.limit());
   for (size_t t = 0; t < tables_.size(); ++t)
     if (const Gradient gradient = row_gradient(t); gradient.defined())
-      norm.add_rows(gradient, unique_rows(t, gradient), tables_[t]->rows_without_key());
+      (tables_[t]->shard().is_whole() ? norm : here)
+          .add_rows(gradient, unique_rows(t, gradient), tables_[t]->rows_without_key());
+  if (!exchange_) return;
+  const Tensor squares = full({1}, here.squares(), kFloat64);
+  sum_over_ranks(*group_, squares);
+  norm.add_squares(squares.item<double>());
 }
 
 void EmbeddingCollection::set_clip(const optim::GradientClip& clip) {
@@ -208,6 +348,8 @@ void EmbeddingCollection::update(double learning_rate, int64_t step) {
 void EmbeddingCollection::clear_gradients() {
   for (Group& group : groups_) group.unique_rows.release();
   for (const auto& table : tables_) clear_gradient(table->weight());
+  for (const RemoteVectors& one : remote_)
+    if (one.vectors.defined()) clear_gradient(one.vectors);
 }
 
 void EmbeddingCollection::forget_nonfinite() {

@@ -12,6 +12,7 @@
 #include "tercel/ops/embedding/embedding_bag.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/embedding/embedding_table.h"
+#include "tercel/recsys/embedding/row_exchange.h"
 
 namespace tercel::recsys {
 
@@ -49,14 +50,18 @@ class TERCEL_API EmbeddingCollection {
   bool allocate(uint64_t seed, const TensorOptions& place, FunctionRef<bool()> go_on);
 
   /**
-   * From now on batches are the parts of this rank, and each rank has all rows of the tables. The group must outlive
-   * the collection.
+   * From now on batches are the parts of this rank, and tables are where their placements say, one for each; with none,
+   * each rank has all rows. Before allocate(), after all lookups are added. The group must outlive the collection.
+   * ConfigError for a placement that a table cannot have.
    */
-  void set_group(distributed::ProcessGroup& group) { group_ = &group; }
+  void set_group(distributed::ProcessGroup& group, Span<TablePlacement> placements = {});
+  /** Whether this rank has all rows of all tables. */
+  bool has_all_rows() const;
   /**
    * First phase: the rows of a batch's keys, for look_up(). With NewKeys::Insert and several ranks, new keys of all
-   * ranks get rows, in the order of the ranks: the tables stay equal. ConfigError for a batch without an input that is
-   * read, RuntimeError unless its order is SampleMajor.
+   * ranks get rows, in the order of the ranks: the tables stay equal. Of tables with rows on several ranks, it brings
+   * the vectors here, so that all ranks must call it. ConfigError for a batch without an input that is read,
+   * RuntimeError unless its order is SampleMajor; IndexError for a key without a row in such a table.
    */
   void find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
   /**
@@ -66,20 +71,20 @@ class TERCEL_API EmbeddingCollection {
   Tensor look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const;
 
   /**
-   * Gives each table the gradients of all ranks: for each rank, in their order, the sums of its unique rows. All ranks
-   * must call it; no effect without set_group().
+   * Gives each table the gradients of all ranks for the rows that it has here: for each rank, in their order, the sums
+   * of its unique rows. All ranks must call it; no effect without set_group().
    */
   void reduce_gradients();
   /** One step of every table that has a gradient, which is cleared; RuntimeError for tables without states. */
   void update(double learning_rate, int64_t step);
-  /** Adds the gradients of all tables to a norm; they stay. */
+  /** Adds the gradients of all tables to a norm, of all ranks' rows; they stay. All ranks must call it. */
   void add_to(optim::GradientNorm& norm);
   /** What happens to the gradients of all further steps. */
   void set_clip(const optim::GradientClip& clip);
   /** Optimizer::history() of a table; undefined before allocate(), too. */
   Tensor history(size_t table) const;
   void clear_gradients();
-  /** Whether all values stored by the steps so far were finite. */
+  /** Whether all values stored by the steps so far were finite, on this rank. */
   bool is_finite() const;
   /** Forgets what was stored so far; call it when other values have been loaded. */
   void forget_nonfinite();
@@ -90,6 +95,8 @@ class TERCEL_API EmbeddingCollection {
     std::string input;
     size_t table;  // one of those that are read
     UniqueRows unique_rows = {};
+    bool is_remote = false;  // rows are on several ranks
+    Tensor rows = {};        // of the keys that ranks ask this one for, if it is
   };
 
   /** How many lookups read the table, and the group of the first one. */
@@ -97,8 +104,22 @@ class TERCEL_API EmbeddingCollection {
     size_t count = 0, group = 0;
   };
 
+  /** Vectors of a table's rows that came from their ranks, for the lookups of a group. */
+  struct RemoteVectors {
+    size_t table = 0, group = 0, request = 0;
+    Tensor vectors = {};
+  };
+  static constexpr size_t kLocal = static_cast<size_t>(-1);
+
+  void group_lookup(const Lookup& lookup);
+  Tensor keys_of(const Group& group, const data::Batch& batch) const;
+  void find_local_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
+  void bring_vectors(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
+  std::vector<Tensor> rows_in_use(size_t group, NewKeys new_keys, const std::vector<Tensor>& rows) const;
   Gradient row_gradient(size_t table) const;
   UniqueRows& unique_rows(size_t table, const Gradient& gradient);
+  void gather_gradients();
+  void send_gradients();
 
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
   std::vector<optim::OptimizerOptions> options_;
@@ -112,6 +133,9 @@ class TERCEL_API EmbeddingCollection {
   // Of each group, keys and the first one of this rank; members to reuse their memory.
   std::vector<Tensor> keys_;
   std::vector<int64_t> first_;
+  std::unique_ptr<RowExchange> exchange_;  // if there are tables with rows on several ranks
+  std::vector<RemoteVectors> remote_;
+  std::vector<size_t> remote_of_;  // of each lookup, or kLocal
 };
 
 }  // namespace tercel::recsys

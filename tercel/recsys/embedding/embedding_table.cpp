@@ -4,7 +4,7 @@ namespace tercel::recsys {
 
 EmbeddingTable::~EmbeddingTable() = default;
 
-std::string EmbeddingTable::size_text() const { return str_cat({rows(), " x ", dim_}); }
+std::string EmbeddingTable::size_text() const { return str_cat({rows_of_all_ranks(), " x ", dim_}); }
 
 void EmbeddingTable::set_key_state(Span<Tensor> state) {
   TERCEL_CHECK(state.empty(), RuntimeError, "embedding table '", name_, "': its keys have no state");

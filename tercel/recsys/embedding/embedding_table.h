@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tercel/recsys/embedding/placement.h"
 #include "tercel/recsys/embedding/row_store.h"
+#include "tercel/recsys/embedding/table_shard.h"
 #include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
@@ -41,7 +43,10 @@ class TERCEL_API EmbeddingTable {
 
   const std::string& name() const { return name_; }
   int64_t dim() const { return dim_; }
+  /** Of this rank, if others have further ones. */
   virtual int64_t rows() const = 0;
+  /** Of all ranks together, as far as they are known here. */
+  virtual int64_t rows_of_all_ranks() const { return rows(); }
   /** What models of equal parameters have in common: "rows x dim", or for a table that grows "hashed x dim". */
   virtual std::string size_text() const;
 
@@ -55,6 +60,8 @@ class TERCEL_API EmbeddingTable {
   virtual bool grows() const { return false; }
   /** Whether new keys may get the rows of others. */
   virtual bool evicts() const { return false; }
+  /** Whether it counts how often keys occur, so that Insert needs each occurrence. */
+  virtual bool counts_keys() const { return false; }
   /** How many rows, the first ones, belong to no key and are not trained. */
   virtual int64_t rows_without_key() const { return 0; }
   /** Keys [n] int64 that have a row, in the order of their rows. */
@@ -63,6 +70,16 @@ class TERCEL_API EmbeddingTable {
   virtual bool finds_same_rows(const EmbeddingTable& other) const = 0;
   /** IndexError for the first key without a row, if there is one; it names the table and the keys that have rows. */
   virtual void refuse_keys(const Tensor& keys) const = 0;
+
+  /**
+   * Before allocate(), with several ranks: this one has a part of the rows, and the keys of others have none here.
+   * ConfigError for a placement that this kind of table cannot have.
+   */
+  virtual void place(const TablePlacement& placement, int64_t rank) = 0;
+  /** Which rows this rank has. */
+  const TableShard& shard() const { return shard_; }
+  /** The ranks that have the rows of keys, in a table of which this one has a part; false if a key can have none. */
+  virtual bool owners(Span<int64_t> keys, int64_t* ranks) const = 0;
 
   /**
    * Allocates all rows and their states, and fills them by Note [Initial rows], in parts of 16 MiB while go_on() is
@@ -96,10 +113,12 @@ class TERCEL_API EmbeddingTable {
   /** Makes the weight a leaf. */
   void set_store(RowStore store);
   RowStore& changeable_store() { return store_; }
+  void set_shard(TableShard shard) { shard_ = std::move(shard); }
 
  private:
   std::string name_;
   int64_t dim_;
+  TableShard shard_;
   RowStore store_;
 };
 

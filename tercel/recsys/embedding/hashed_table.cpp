@@ -9,6 +9,7 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/embedding/initialize_rows.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/format.h"
 #include "tercel/util/parallel.h"
 
@@ -24,8 +25,18 @@ Span<int64_t> elements(const Tensor& t) { return {t.data<int64_t>(), static_cast
 
 }  // namespace
 
+HashedTableStatistics& HashedTableStatistics::operator+=(const HashedTableStatistics& other) {
+  keys += other.keys;
+  waiting += other.waiting;
+  admitted += other.admitted;
+  refused += other.refused;
+  evicted += other.evicted;
+  forgotten += other.forgotten;
+  return *this;
+}
+
 HashedTable::HashedTable(std::string name, int64_t dim, nn::Init init, const HashedTableOptions& options)
-    : EmbeddingTable(std::move(name), dim), init_(init), options_(options) {
+    : EmbeddingTable(std::move(name), dim), init_(init), options_(options), capacity_(options.capacity) {
   TERCEL_CHECK(options.capacity >= 0 && options.most_waiting >= 0 && options.admission >= 1 &&
                    (options.capacity > 0 || !evicts()),
                RuntimeError, "embedding table '", this->name(),
@@ -38,6 +49,21 @@ HashedTable::HashedTable(std::string name, int64_t dim, nn::Init init, const Has
 }
 
 std::string HashedTable::size_text() const { return str_cat({"hashed x ", dim()}); }
+
+void HashedTable::place(const TablePlacement& placement, int64_t rank) {
+  TERCEL_CHECK(!weight().defined(), RuntimeError, "embedding table '", name(), "': it has rows already");
+  if (placement.placement == Placement::Replicated) return set_shard({});
+  TERCEL_CHECK(placement.placement == Placement::Distributed, ConfigError, "embedding table '", name(),
+               "': expected a placement replicated or distributed of a table that grows, found ",
+               to_string(placement.placement));
+  set_shard(TableShard::by_row(0, placement.ranks, rank));
+  capacity_ = ceil_div(options_.capacity, static_cast<int64_t>(placement.ranks.size()));
+}
+
+bool HashedTable::owners(Span<int64_t> keys, int64_t* ranks) const {
+  std::transform(keys.begin(), keys.end(), ranks, [this](int64_t key) { return shard().owner(key); });
+  return true;
+}
 
 HashedTableStatistics HashedTable::statistics() const {
   HashedTableStatistics s;
@@ -173,15 +199,15 @@ bool HashedTable::wait(int64_t key, int64_t number, int64_t admission) {
 
 /** A row without a key; those that the batch uses keep theirs. */
 int64_t HashedTable::take_row(const InUse& in_use) {
-  const bool is_full = options_.capacity > 0 && rows_ > options_.capacity;
+  const bool is_full = capacity_ > 0 && rows_ > capacity_;
   if (free_.empty() && is_full && evicts()) evict(in_use);
   if (!free_.empty()) {
     const int64_t row = free_.back();
     free_.pop_back();
     return row;
   }
-  TERCEL_CHECK(!is_full, RuntimeError, "embedding table '", name(), "': Runtime vocabulary size (",
-               options_.capacity + 1, ") exceeds max_vocabulary_size_per_gpu (", options_.capacity,
+  TERCEL_CHECK(!is_full, RuntimeError, "embedding table '", name(), "': Runtime vocabulary size (", capacity_ + 1,
+               ") exceeds max_vocabulary_size_per_gpu (", capacity_,
                evicts() ? "): the keys of one batch are more, and none of them can be evicted; a smaller batch or a "
                           "larger workspace_size_per_gpu_in_mb or max_vocabulary_size_global is needed"
                         : "): more keys have occurred than the table may have rows; a larger "
@@ -204,8 +230,7 @@ void HashedTable::evict(const InUse& in_use) {
   std::vector<int64_t> candidates;
   for (int64_t row = 1; row < rows_; ++row)
     if (!is_used[static_cast<size_t>(row)]) candidates.push_back(row);
-  const auto count =
-      std::min(static_cast<int64_t>(candidates.size()), std::max<int64_t>(1, options_.capacity / kEvictedPart));
+  const auto count = std::min(static_cast<int64_t>(candidates.size()), std::max<int64_t>(1, capacity_ / kEvictedPart));
   const auto is_before = [this](int64_t a, int64_t b) {
     return std::pair(scores_[static_cast<size_t>(a)], a) < std::pair(scores_[static_cast<size_t>(b)], b);
   };

@@ -54,6 +54,9 @@ struct HashedTableStatistics {
   int64_t evicted = 0;    ///< how often a key lost its row
   int64_t forgotten = 0;  ///< how often a key stopped waiting without a row
   double load = 0;        ///< of the index: entries in use, of all
+
+  /** Adds those of another part of the table, but for the load. */
+  HashedTableStatistics& operator+=(const HashedTableStatistics& other);
 };
 
 /** See Note [Rows of a hashed table]. Keys without a row have vectors of the default value, which are not trained. */
@@ -65,6 +68,7 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
    */
   HashedTable(std::string name, int64_t dim, nn::Init init, const HashedTableOptions& options = {});
 
+  /** As they were given; with several ranks, of all of them together. */
   const HashedTableOptions& options() const { return options_; }
   HashedTableStatistics statistics() const;
   /** Including row 0 and those of evicted keys. */
@@ -77,9 +81,13 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
   Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) override;
   bool grows() const override { return true; }
   bool evicts() const override { return options_.eviction != Eviction::None; }
+  bool counts_keys() const override { return evicts() || options_.admission > 1; }
   int64_t rows_without_key() const override { return 1; }
   Tensor keys() const override;
   bool finds_same_rows(const EmbeddingTable& other) const override { return this == &other; }
+  /** Distributed: each rank may have its part of the capacity. */
+  void place(const TablePlacement& placement, int64_t rank) override;
+  bool owners(Span<int64_t> keys, int64_t* ranks) const override;
   /** Every key has a vector. */
   void refuse_keys(const Tensor& /*keys*/) const override {}
   bool allocate(uint64_t seed, const RowStates& states, const TensorOptions& place, FunctionRef<bool()> go_on) override;
@@ -118,6 +126,7 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
 
   nn::Init init_;
   HashedTableOptions options_;
+  int64_t capacity_;     // of this rank
   KeyIndex index_;       // rows; of a key that waits -1 - its place there
   WaitingKeys waiting_;  // with how often they occurred
   int64_t rows_ = 1;

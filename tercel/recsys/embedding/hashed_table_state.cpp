@@ -79,8 +79,9 @@ void HashedTable::set_key_state(Span<Tensor> state) {
   check(std::all_of(counters.begin(), counters.end(), is_count), "a counter is out of range");
   check(std::all_of(scores.begin(), scores.end(), is_count), "a score is out of range");
   const auto rows = static_cast<int64_t>(keys.size());
-  TERCEL_CHECK(options_.capacity == 0 || rows - 1 <= options_.capacity, DataError, "embedding table '", name(),
-               "': expected at most ", options_.capacity, " rows, found ", rows - 1);
+  // A rank may have more than its part of them after another number of ranks has trained the table.
+  TERCEL_CHECK(capacity_ == 0 || !shard().is_whole() || rows - 1 <= capacity_, DataError, "embedding table '", name(),
+               "': expected at most ", capacity_, " rows, found ", rows - 1);
   std::vector<bool> is_free(keys.size(), false);
   for (size_t i = 0; i < free.size(); ++i) {
     check(free[i] > 0 && free[i] < rows && (i == 0 || free[i] < free[i - 1]), "expected free rows in descending order");

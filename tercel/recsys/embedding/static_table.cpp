@@ -9,6 +9,7 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/embedding/initialize_rows.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel::recsys {
 
@@ -18,22 +19,57 @@ StaticTable::StaticTable(std::string name, int64_t first_key, int64_t rows, int6
 StaticTable::StaticTable(std::string name, int64_t first_key, int64_t dim, std::vector<RowsInit> parts)
     : EmbeddingTable(std::move(name), dim), first_key_(first_key), rows_(0), parts_(std::move(parts)) {
   for (const RowsInit& part : parts_) rows_ += part.rows;
+  slot_ends_ = {rows_};
+}
+
+void StaticTable::set_slots(std::vector<int64_t> ends) {
+  TERCEL_CHECK(!ends.empty() && ends.front() >= 0 && ends.back() == rows_ && std::is_sorted(ends.begin(), ends.end()),
+               RuntimeError, "embedding table '", name(), "': expected ascending ends of slots up to ", rows_);
+  slot_ends_ = std::move(ends);
+}
+
+void StaticTable::place(const TablePlacement& placement, int64_t rank) {
+  TERCEL_CHECK(!weight().defined(), RuntimeError, "embedding table '", name(), "': it has rows already");
+  switch (placement.placement) {
+    case Placement::Replicated: return set_shard({});
+    case Placement::Distributed: return set_shard(TableShard::by_row(rows_, placement.ranks, rank));
+    case Placement::Localized: return set_shard(TableShard::by_slot(slot_ends_, placement.ranks, rank));
+  }
+}
+
+bool StaticTable::owners(Span<int64_t> keys, int64_t* ranks) const {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const int64_t row = keys[i] - first_key_;
+    if (row < 0 || row >= rows_) return false;
+    ranks[i] = shard().owner(row);
+  }
+  return true;
 }
 
 Tensor StaticTable::find_rows(const Tensor& keys, NewKeys /*new_keys*/, Span<Tensor> /*in_use*/) {
   const Tensor wide = to(keys, kInt64);
-  return first_key_ == 0 ? wide : sub(wide, first_key_);
+  if (shard().is_whole()) return first_key_ == 0 ? wide : sub(wide, first_key_);
+  const Tensor given = contiguous(wide), rows = empty(given.sizes(), kInt64);
+  const auto* const all = given.data<int64_t>();
+  std::transform(all, all + given.numel(), rows.data<int64_t>(), [this](int64_t key) {
+    const int64_t row = key - first_key_;
+    return row >= 0 && row < rows_ && shard().is_own(row) ? shard().place(row) : -1;
+  });
+  return rows;
 }
 
 Tensor StaticTable::keys() const {
-  Tensor all = empty({rows_}, kInt64);
-  std::iota(all.data<int64_t>(), all.data<int64_t>() + rows_, first_key_);
+  Tensor all = empty({rows()}, kInt64);
+  auto* next = all.data<int64_t>();
+  for (const RowRun& run : runs())
+    for (int64_t i = 0; i < run.count; ++i) *next++ = first_key_ + run.first + i * run.step;
   return all;
 }
 
 bool StaticTable::finds_same_rows(const EmbeddingTable& other) const {
   const auto* const table = dynamic_cast<const StaticTable*>(&other);
-  return table && table->first_key_ == first_key_;
+  return table && table->first_key_ == first_key_ && table->shard() == shard() &&
+         (shard().is_whole() || table->rows_ == rows_);
 }
 
 void StaticTable::refuse_keys(const Tensor& keys) const {
@@ -50,24 +86,50 @@ bool StaticTable::allocate(uint64_t seed, const RowStates& states, const TensorO
   const NoGradGuard no_grad;
   RowStore store;
   try {
-    store = RowStore(rows_, dim(), place, states.names, states.per_row);
+    store = RowStore(rows(), dim(), place, states.names, states.per_row);
   } catch (const OutOfMemoryError& e) {
-    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what(),
+    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows(), " rows of ", dim(), "): ", e.what(),
                                    "; a table of \"table_type\": \"hashed\" has rows only for keys that occur"});
   }
+  if (!fill(store, seed, states.initial, go_on)) return false;
+  set_store(std::move(store));
+  return true;
+}
+
+/** Rows of the table that this rank has. */
+RowRuns StaticTable::runs() const { return shard().is_whole() ? RowRuns{{0, rows_, 1}} : shard().runs(); }
+
+/** Gives all rows their initial values; false if it ended early. */
+bool StaticTable::fill(const RowStore& store, uint64_t seed, double initial_state, FunctionRef<bool()> go_on) const {
   constexpr int64_t kPart = int64_t{1} << 22;  // elements
-  const int64_t part = std::max<int64_t>(1, kPart / dim());
-  int64_t end = 0;  // of the rows with one Init
-  for (const RowsInit& alike : parts_) {
-    int64_t row = end;
-    for (end += alike.rows; row < end; row += part) {
-      if (!go_on()) return false;
-      const int64_t n = std::min(part, end - row);
-      initialize_rows(store.weight().narrow(0, row, n), alike.init, seed, name(), first_key_ + row);
-      for (const Tensor& state : store.states()) fill_(state.narrow(0, row, n), states.initial);
+  const int64_t most = std::max<int64_t>(1, kPart / dim());
+  std::vector<int64_t> keys, numbers;
+  int64_t done = 0;  // rows of this rank
+  for (const RowRun& run : runs()) {
+    int64_t end = 0, i = 0;  // end of the rows with one Init, in the table; rows of the run so far
+    for (const RowsInit& alike : parts_) {
+      end += alike.rows;
+      const int64_t stop = std::min(run.count, std::max<int64_t>(0, ceil_div(end - run.first, run.step)));
+      while (i < stop) {
+        if (!go_on()) return false;
+        const int64_t n = std::min(most, stop - i), first_key = first_key_ + run.first + i * run.step;
+        if (run.step == 1) {
+          initialize_rows(store.weight().narrow(0, done, n), alike.init, seed, name(), first_key);
+        } else {
+          keys.resize(static_cast<size_t>(n));
+          numbers.resize(keys.size());
+          for (int64_t k = 0; k < n; ++k) {
+            keys[static_cast<size_t>(k)] = first_key + k * run.step;
+            numbers[static_cast<size_t>(k)] = done + k;
+          }
+          initialize_rows(store.weight(), alike.init, seed, name(), keys, numbers);
+        }
+        for (const Tensor& state : store.states()) fill_(state.narrow(0, done, n), initial_state);
+        i += n;
+        done += n;
+      }
     }
   }
-  set_store(std::move(store));
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "tercel/recsys/hugectr/model_files.h"
 #include "tercel/recsys/model_files.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/recsys/table_reader.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -26,8 +27,9 @@ hugectr::ModelStates states_of(LoadedModel& loaded) {
   checkpoint.read(dense_file(loaded.model, dense));
   states.dense = dense.states();
   const EmbeddingCollection& embeddings = loaded.model.embeddings();
+  const TableReader reader(loaded.model, checkpoint);
   for (size_t t = 0; t < embeddings.tables().size(); ++t) {
-    states.tables.push_back(map_states(loaded.model, checkpoint, t));
+    states.tables.push_back(reader.states(t));
     states.tables.back().resize(hugectr::states_in_file(embeddings.optimizer(t)));
   }
   return states;

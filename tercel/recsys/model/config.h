@@ -28,6 +28,20 @@ constexpr auto enum_names(OnNan) {
   return std::to_array<EnumName<OnNan>>({{OnNan::Stop, "stop"}, {OnNan::Skip, "skip"}});
 }
 
+/** Where embedding tables are when several ranks train. */
+enum class PlacementChoice : uint8_t {
+  Auto,        ///< of each table, what is expected to be the fastest
+  Replicated,  ///< as in Placement
+  Distributed,
+  Localized
+};
+constexpr auto enum_names(PlacementChoice) {
+  return std::to_array<EnumName<PlacementChoice>>({{PlacementChoice::Auto, "auto"},
+                                                   {PlacementChoice::Replicated, "replicated"},
+                                                   {PlacementChoice::Distributed, "distributed"},
+                                                   {PlacementChoice::Localized, "localized"}});
+}
+
 struct SolverOptions : optim::LearningRateOptions, MetricOptions {
   uint64_t seed = 1;
   int64_t batchsize = 2048;
@@ -45,6 +59,7 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
   OnNan on_nan = OnNan::Stop;
   int64_t max_nan_batches = 100;
   bool tensorboard = false;
+  PlacementChoice placement = PlacementChoice::Auto;
 
   static constexpr auto fields() {
     return option_list(
@@ -84,6 +99,10 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
         option_field<&SolverOptions::max_nan_batches>("max_nan_batches", "batches that may be skipped for that",
                                                       at_least(0)),
         option_field<&SolverOptions::tensorboard>("tensorboard", "write a file of events for TensorBoard"),
+        option_field<&SolverOptions::placement>(
+            "placement",
+            "where the rows of embedding tables are with several ranks: replicated, every rank has all; distributed, "
+            "by key; localized, by slot; auto: of each table, what is expected to be the fastest"),
         inherited_options<SolverOptions, MetricOptions>(), optim::LearningRateOptions::fields());
   }
 

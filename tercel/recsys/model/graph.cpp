@@ -375,6 +375,7 @@ class Builder {
     const KeyRange keys = table_keys(p, inputs, optimizer, where);
     auto table =
         std::make_unique<StaticTable>(name, keys.first, p.embedding_vec_size, initial_rows(p, keys, inputs, where));
+    table->set_slots(slot_ends(keys, inputs));
     return {graph_.embeddings.add_table(std::move(table), optimizer), keys.count};
   }
 
@@ -538,6 +539,22 @@ class Builder {
     }
     parts.back().rows += keys.count - done;  // of the table, without keys in the data
     return parts;
+  }
+
+  /** Where the rows of the table's slots end, if they follow one another; else the table is one slot. */
+  std::vector<int64_t> slot_ends(const KeyRange& keys, const std::vector<size_t>& inputs) const {
+    std::vector<int64_t> ends;
+    for (const size_t input : inputs)
+      for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s) {
+        const data::Slot& slot = schema_.slots[static_cast<size_t>(first_slot_[input] + s)];
+        const int64_t done = ends.empty() ? 0 : ends.back(), first = slot.first_key - keys.first;
+        if (slot.size > 0 && first + slot.size <= done) continue;  // it shares the keys of earlier ones
+        if (slot.size <= 0 || first != done) return {keys.count};
+        ends.push_back(done + slot.size);
+      }
+    if (ends.empty()) return {keys.count};
+    ends.back() = keys.count;  // rows without keys in the data
+    return ends;
   }
 
   /** HugeCTR's formula: the rows, of 4 bytes for each weight and state, that fit into the workspace. */

@@ -276,9 +276,9 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step)
   return found;
 }
 
-void Model::set_group(distributed::ProcessGroup& group) {
+void Model::set_group(distributed::ProcessGroup& group, Span<TablePlacement> placements) {
   state_->group = &group;
-  state_->graph.embeddings.set_group(group);
+  state_->graph.embeddings.set_group(group, placements);
 }
 
 const Graph& Model::graph() const { return state_->graph; }
@@ -317,7 +317,7 @@ std::string Model::summary() const {
     for (const GraphParameter& parameter : node.parameters) parameters += numel_of(parameter.sizes);
     if (node.table >= 0 && counted.insert(node.table).second) {
       const EmbeddingTable& table = *state_->graph.embeddings.tables()[static_cast<size_t>(node.table)];
-      parameters = (table.rows() - table.rows_without_key()) * table.dim();
+      parameters = (table.rows_of_all_ranks() - table.rows_without_key()) * table.dim();
     }
     if (parameters > 0) text += ", " + std::to_string(parameters) + " parameters";
     text += "\n";

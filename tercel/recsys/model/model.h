@@ -44,11 +44,11 @@ class TERCEL_API Model {
   const TensorOptions& place() const;
 
   /**
-   * From now on training batches are the parts of this rank: statistics of batches are those of all ranks, and tables
-   * that grow have the keys of all. forward() with `training` must then be called by all ranks together. The group must
-   * outlive the model.
+   * From now on batches are the parts of this rank: statistics of batches are those of all ranks, tables that grow have
+   * the keys of all, and tables are where their placements say (EmbeddingCollection::set_group()). forward() must then
+   * be called by all ranks together. Before initialize(); the group must outlive the model.
    */
-  void set_group(distributed::ProcessGroup& group);
+  void set_group(distributed::ProcessGroup& group, Span<TablePlacement> placements = {});
 
   struct Result {
     /**

@@ -1,5 +1,7 @@
 #include "tercel/recsys/report/table_growth.h"
 
+#include <optional>
+
 #include "tercel/io/safetensors.h"
 #include "tercel/recsys/model_files.h"
 #include "tercel/util/error.h"
@@ -42,14 +44,26 @@ HashedTableStatistics statistics_of(const io::SafetensorsReader& reader, const s
 std::vector<TableGrowth> growth_of(const Checkpoint& checkpoint) {
   std::vector<TableGrowth> all;
   for (size_t t = 0;; ++t) {
-    const std::string path = join_path(checkpoint.folder(), table_file(t) + ".safetensors");
-    if (!exists(path)) return all;
-    const io::SafetensorsReader reader(path);
-    for (const io::TensorEntry& entry : reader.entries()) {
-      if (!entry.name.ends_with(kCounters)) continue;
-      const std::string table = entry.name.substr(0, entry.name.size() - kCounters.size());
-      all.push_back({table, statistics_of(reader, path, entry, table)});
+    std::vector<std::string> files;
+    for (const FileShard& shard : checkpoint.shards(table_file(t))) files.push_back(shard.name);
+    if (files.empty()) files.push_back(table_file(t));
+    std::optional<TableGrowth> growth;
+    for (const std::string& file : files) {
+      const std::string path = join_path(checkpoint.folder(), file + ".safetensors");
+      if (!exists(path)) return all;
+      const io::SafetensorsReader reader(path);
+      for (const io::TensorEntry& entry : reader.entries()) {
+        if (!entry.name.ends_with(kCounters)) continue;
+        const std::string table = entry.name.substr(0, entry.name.size() - kCounters.size());
+        const HashedTableStatistics s = statistics_of(reader, path, entry, table);
+        if (!growth) {
+          growth = TableGrowth{table, s};
+        } else {
+          growth->statistics += s;
+        }
+      }
     }
+    if (growth) all.push_back(*std::move(growth));
   }
 }
 

@@ -1,0 +1,68 @@
+// Which ranks get the rows of which embedding table, by what a step is expected to cost.
+//
+// Note [Cost of a step]
+// A rank reads a part of a batch, whose keys need some unique rows. Replicated, it sends their gradients to each other
+// rank and adds up those of all ranks; otherwise it sends keys, and vectors and gradients travel to and from the ranks
+// that have the rows, each of which changes its own (Note [Exchange of rows]). The number of unique rows is that of
+// keys that are drawn evenly from their slot, which is the most that there can be; real data, where few keys are
+// frequent, has fewer, and a sample of it says how many.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tercel/recsys/model/config.h"
+#include "tercel/recsys/model/model.h"
+
+namespace tercel::recsys {
+
+/** The keys of a slot that a table is read with. */
+struct SlotLoad {
+  int64_t size = 0;  ///< different ones; 0: any number
+  double keys = 1;   ///< of a row
+};
+
+/** A table, as far as its placement depends on it. */
+struct TableLoad {
+  std::string name;
+  int64_t rows = 0;  ///< 0: it grows
+  int64_t dim = 0;
+  int64_t numbers_per_row = 0;  ///< of the weight and the states of the optimizer
+  bool is_static = true;
+  bool counts_keys = false;
+  std::vector<SlotLoad> slots;
+};
+
+/** The tables of a model, with as many keys as the slots of its schema may have. */
+TERCEL_API std::vector<TableLoad> table_loads(Model& model);
+
+/** What the machines of a job do in a second. */
+struct MachineRates {
+  double network_bytes = 4e9;      ///< that a rank sends, and receives at the same time
+  double latency_seconds = 10e-6;  ///< of a message
+  double memory_bytes = 4e9;       ///< of rows at random places, read or written by a rank
+};
+
+/** What a table costs a rank in a step: the rank that it costs most. */
+struct PlacementCost {
+  double bytes_sent = 0;
+  double messages = 0;
+  double rows_changed = 0;
+  double seconds = 0;
+  int64_t memory_bytes = 0;  ///< of weights and states
+};
+
+/** The cost of a table for batches of so many rows, of all ranks. */
+TERCEL_API PlacementCost placement_cost(const TableLoad& table, const TablePlacement& placement, int64_t ranks,
+                                        int64_t batch_rows, const MachineRates& rates = {});
+
+/**
+ * The placement of each table: as chosen, or of those that a table can have the one with the least time, and of those
+ * that are about as fast the one with all rows on every rank, with which a run survives the loss of one. ConfigError if
+ * a table cannot have the chosen one.
+ */
+TERCEL_API std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementChoice choice, int64_t ranks,
+                                                       int64_t batch_rows, const MachineRates& rates = {});
+
+}  // namespace tercel::recsys
