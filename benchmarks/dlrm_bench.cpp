@@ -1,7 +1,9 @@
 // Time of a DLRM training step on batches generated in advance: forward, loss, backward, update; no reading.
 //
 //   dlrm_bench [threads=1] [batch=2048] [rows=100000] [dim=16] [tables=26] [bottom=512-256-64-16] [top=512-256-1]
-//              [keys=64] [optimizer=SGD] [update=Local] [clip=0] [steps=20] [repeats=5]
+//              [keys=64] [optimizer=SGD] [update=Local] [clip=0] [placement=auto] [steps=20] [repeats=5]
+//
+// Under mpirun each rank trains its part of a batch; rank 0 prints the times.
 //
 // `keys`: bits of a key in the batches, 64 or 32. `clip`: solver.clip_grad_norm. Prints the median and the minimum time
 // of a step over the repeats, and the percentage of the limit: the products' arithmetic at the FMA peak, plus the rows
@@ -11,10 +13,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
+#include "tercel/distributed/mpi_transport.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/random/random.h"
@@ -80,8 +84,8 @@ int main(int argc, char** argv) {
   std::map<std::string, std::string> arguments = {{"threads", "1"},     {"batch", "2048"}, {"rows", "100000"},
                                                   {"dim", "16"},        {"tables", "26"},  {"bottom", "512-256-64-16"},
                                                   {"top", "512-256-1"}, {"keys", "64"},    {"optimizer", "SGD"},
-                                                  {"update", "Local"},  {"clip", "0"},     {"steps", "20"},
-                                                  {"repeats", "5"}};
+                                                  {"update", "Local"},  {"clip", "0"},     {"placement", "auto"},
+                                                  {"steps", "20"},      {"repeats", "5"}};
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');
@@ -104,18 +108,26 @@ int main(int argc, char** argv) {
   recsys::set_config(config, "optimizer.type=" + arguments["optimizer"]);
   recsys::set_config(config, "optimizer.update_type=" + arguments["update"]);
   recsys::set_config(config, "solver.clip_grad_norm=" + arguments["clip"]);
-  recsys::Session session(config, schema);
+  recsys::set_config(config, "solver.placement=" + arguments["placement"]);
+  recsys::set_config(config, str_cat({"solver.batchsize=", batch_size}));
+  const std::unique_ptr<distributed::ProcessGroup> group =
+      distributed::is_started_by_mpi() ? distributed::mpi_group() : distributed::single_group();
+  recsys::Session session(config, schema, *group);
   session.initialize();
   session.set_learning_rate(0.1);
 
   std::vector<data::Batch> batches(8);
   const ScalarType key_dtype = number("keys") == 32 ? kInt32 : kInt64;
-  const Tensor offsets = to(arange(batch_size * tables + 1), key_dtype);
+  const int64_t part = batch_size / group->size();
+  const Tensor offsets = to(arange(part * tables + 1), key_dtype);
+  manual_seed(static_cast<uint64_t>(1 + group->rank()));
   for (data::Batch& batch : batches) {
-    batch.rows = batch_size;
-    batch.labels = randint(0, 2, {batch_size, 1}, kFloat32);
-    batch.dense = rand({batch_size, 13});
-    Tensor keys = randint(0, rows, {batch_size, tables});
+    batch.rows = part;
+    batch.global_rows = part * group->size();
+    batch.row = part * group->rank();
+    batch.labels = randint(0, 2, {part, 1}, kFloat32);
+    batch.dense = rand({part, 13});
+    Tensor keys = randint(0, rows, {part, tables});
     int64_t* k = keys.data<int64_t>();
     for (int64_t i = 0; i < keys.numel(); ++i) k[i] += i % tables * rows;
     batch.sparse.push_back({.name = "keys",
@@ -138,15 +150,20 @@ int main(int argc, char** argv) {
   }
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
+  const int64_t rank = group->rank(), ranks = group->size();
+  group->close();
+  if (rank != 0) return 0;
 
+  std::printf(
+      "tercel dlrm ranks=%lld threads=%lld batch=%lld %lldx%lldx%lld: median %.2f ms (min %.2f)  %.0f samples/s\n",
+      static_cast<long long>(ranks), static_cast<long long>(threads), static_cast<long long>(batch_size),
+      static_cast<long long>(tables), static_cast<long long>(rows), static_cast<long long>(dim), median * 1e3,
+      times[0] * 1e3, static_cast<double>(batch_size) / median);
+  if (ranks > 1) return 0;  // limits are those of a machine that does nothing else
   const double flops = 2 * multiply_adds(bottom, top, tables, dim) * static_cast<double>(batch_size);
   const double peak = limits::fma_peak(threads), gather = limits::gather_rate(threads, rows * tables, dim);
   // Each row is read once for the forward pass and once, with a write, for the update.
   const double limit = flops / peak + 2 * static_cast<double>(batch_size * tables) / gather;
-  std::printf("tercel dlrm threads=%lld batch=%lld %lldx%lldx%lld: median %.2f ms (min %.2f)  %.0f samples/s\n",
-              static_cast<long long>(threads), static_cast<long long>(batch_size), static_cast<long long>(tables),
-              static_cast<long long>(rows), static_cast<long long>(dim), median * 1e3, times[0] * 1e3,
-              static_cast<double>(batch_size) / median);
   std::printf("limit %.2f ms: %.2f GFLOP at %.0f GFLOP/s, %.0f rows at %.0f M/s; reached %.0f %%\n", limit * 1e3,
               flops * 1e-9, peak * 1e-9, 2.0 * static_cast<double>(batch_size * tables), gather * 1e-6,
               100 * limit / times[0]);

@@ -11,6 +11,7 @@ CommandFunction run_export;
 CommandFunction run_generate;
 CommandFunction run_import;
 CommandFunction run_info;
+CommandFunction run_plan;
 CommandFunction run_predict;
 CommandFunction run_report;
 CommandFunction run_train;
@@ -23,6 +24,7 @@ constexpr Command kCommands[] = {
     {"generate", "write a synthetic click log whose best possible AUC is known", run_generate},
     {"convert", "make a dataset of text, of other tools' files or of a dataset", run_convert},
     {"train", "train a model on a dataset", run_train},
+    {"plan", "estimate a step of several ranks: where tables are, bytes, memory, time", run_plan},
     {"tune", "search for good options by validation", run_tune},
     {"eval", "evaluate a trained model on a dataset", run_eval},
     {"predict", "predict click probabilities for a dataset or raw text", run_predict},

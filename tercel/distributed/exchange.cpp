@@ -64,6 +64,7 @@ void Exchange::compare(const Sign& other) const {
 }
 
 void Exchange::send(int64_t to, const void* data, int64_t bytes) {
+  bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
   open_.push_back({transport_.send(to, tag_, data, bytes), to, false});
 }
 

@@ -42,6 +42,8 @@ class Exchange {
 
   /** Ends the job with this exit code; -1: no. */
   std::atomic<int> abort_code = -1;
+  /** Of collectives, so far. */
+  std::atomic<int64_t> bytes_sent = 0;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -145,6 +145,7 @@ class ProcessGroup::Worker {
   Worker& operator=(const Worker&) = delete;
 
   Transport& transport() { return *transport_; }
+  int64_t bytes_sent() const { return exchange_->bytes_sent.load(std::memory_order_relaxed); }
   /** False in a child that was forked. */
   bool is_here() const { return thread_.is_here(); }
   bool is_closed() const { return is_closed_; }
@@ -287,6 +288,8 @@ ProcessGroup::~ProcessGroup() {
 }
 
 std::string_view ProcessGroup::backend() const { return worker_->transport().name(); }
+
+int64_t ProcessGroup::bytes_sent() const { return worker_->bytes_sent(); }
 
 Work ProcessGroup::start(Operation operation) {
   Work work(operation.state);

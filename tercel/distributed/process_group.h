@@ -79,6 +79,8 @@ class TERCEL_API ProcessGroup {
 
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
+  /** Bytes that this rank has sent to others in collectives. */
+  int64_t bytes_sent() const;
   /** Of the transport: "single", "mpi". */
   std::string_view backend() const;
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/error.h"
 
 namespace tercel::recsys {
@@ -12,12 +14,9 @@ namespace {
 
 constexpr double kKeyBytes = 8, kElementBytes = 4;
 
-/** Expected different ones of keys that are drawn evenly. */
-double unique_keys(const SlotLoad& slot, double rows) {
-  const double keys = slot.keys * rows;
-  if (slot.size == 0) return keys;
-  const auto size = static_cast<double>(slot.size);
-  return size * -std::expm1(-keys / size);
+/** Of one with few bytes. */
+double exchange_seconds(int64_t ranks, const MachineRates& rates) {
+  return rates.latency_seconds + static_cast<double>(std::max<int64_t>(0, ranks - 2)) * rates.message_seconds;
 }
 
 std::vector<int64_t> all_ranks(int64_t ranks) {
@@ -49,7 +48,45 @@ LargestPart largest_part(const TableLoad& table, const TablePlacement& placement
 
 }  // namespace
 
+double unique_keys(const SlotLoad& slot, double rows) {
+  if (rows <= 0) return 0;
+  if (!slot.unique.empty()) {
+    // Between samples, and beyond the last one, as a power of the number of rows.
+    const double at = std::max(0.0, std::log2(rows));
+    if (slot.unique.size() == 1) return slot.unique[0] * std::min(1.0, rows);
+    const size_t i = std::min(static_cast<size_t>(at), slot.unique.size() - 2);
+    const double lower = std::max(slot.unique[i], 1e-9), upper = std::max(slot.unique[i + 1], 1e-9);
+    const double found = lower * std::pow(upper / lower, at - static_cast<double>(i)) * std::min(1.0, rows);
+    return slot.size > 0 ? std::min(found, static_cast<double>(slot.size)) : found;
+  }
+  const double keys = slot.keys * rows;
+  if (slot.size == 0) return keys;
+  const auto size = static_cast<double>(slot.size);
+  return size * -std::expm1(-keys / size);
+}
+
+namespace {
+
+/** The slots, by their numbers in the schema, that each table is read with. */
+std::vector<std::vector<size_t>> slots_of_tables(Model& model) {
+  const EmbeddingCollection& embeddings = model.embeddings();
+  std::vector<std::vector<size_t>> slots(embeddings.tables().size());
+  for (size_t t = 0; t < slots.size(); ++t) {
+    size_t slot = 0;
+    for (const data::SparseInput& input : model.sparse_inputs()) {
+      const auto reads = [&](const Lookup& lookup) { return lookup.table == t && lookup.input == input.name; };
+      const bool is_read = std::any_of(embeddings.lookups().begin(), embeddings.lookups().end(), reads);
+      for (int64_t s = 0; s < input.slot_num; ++s, ++slot)
+        if (is_read) slots[t].push_back(slot);
+    }
+  }
+  return slots;
+}
+
+}  // namespace
+
 std::vector<TableLoad> table_loads(Model& model) {
+  const std::vector<std::vector<size_t>> slots = slots_of_tables(model);
   std::vector<TableLoad> loads;
   const EmbeddingCollection& embeddings = model.embeddings();
   for (size_t t = 0; t < embeddings.tables().size(); ++t) {
@@ -63,21 +100,55 @@ std::vector<TableLoad> table_loads(Model& model) {
     const auto per_row = static_cast<int64_t>(optim::Optimizer::row_states(embeddings.optimizer(t)));
     load.numbers_per_row = table.dim() * (1 + states - per_row) + per_row;
     load.counts_keys = table.counts_keys();
-    std::vector<std::string> inputs;
-    for (const Lookup& lookup : embeddings.lookups())
-      if (lookup.table == t && std::find(inputs.begin(), inputs.end(), lookup.input) == inputs.end())
-        inputs.push_back(lookup.input);
-    size_t first = 0;
-    for (const data::SparseInput& input : model.sparse_inputs()) {
-      const bool is_read = std::find(inputs.begin(), inputs.end(), input.name) != inputs.end();
-      for (int64_t s = 0; s < input.slot_num; ++s) {
-        const data::Slot& slot = model.schema().slots[first++];
-        if (is_read) load.slots.push_back({slot.size, static_cast<double>(slot.hotness)});
-      }
+    for (const size_t s : slots[t]) {
+      const data::Slot& slot = model.schema().slots[s];
+      load.slots.push_back({slot.size, static_cast<double>(slot.hotness)});
     }
     loads.push_back(std::move(load));
   }
   return loads;
+}
+
+std::vector<TableLoad> sampled_table_loads(Model& model, data::BatchReader& reader, int64_t rows) {
+  // Of each slot: its keys, and the rows that they are in.
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> keys(model.schema().slots.size());
+  reader.rewind();
+  data::Batch batch;
+  int64_t read = 0;
+  while (read < rows && reader.next(batch)) {
+    size_t first = 0;
+    for (const data::SparseInput& input : model.sparse_inputs()) {
+      const data::SparseBatch& sparse = batch.input(input.name);
+      const Tensor offsets = contiguous(to(sparse.row_offsets, kInt64)), all = contiguous(to(sparse.keys, kInt64));
+      for (int64_t bag = 0; bag + 1 < offsets.numel(); ++bag)
+        for (int64_t k = offsets.data<int64_t>()[bag]; k < offsets.data<int64_t>()[bag + 1]; ++k)
+          keys[first + static_cast<size_t>(bag % input.slot_num)].emplace_back(all.data<int64_t>()[k],
+                                                                               read + bag / input.slot_num);
+      first += static_cast<size_t>(input.slot_num);
+    }
+    read += batch.rows;
+  }
+  reader.rewind();
+  std::vector<SlotLoad> loads(keys.size());
+  for (size_t s = 0; s < keys.size(); ++s) {
+    loads[s] = {model.schema().slots[s].size,
+                read == 0 ? 0 : static_cast<double>(keys[s].size()) / static_cast<double>(read)};
+    for (int64_t size = 1; size <= read; size *= 2) {
+      // Different ones of each group of so many rows that follow one another.
+      std::vector<std::pair<int64_t, int64_t>> found;
+      const int64_t groups = read / size;
+      for (const auto& [key, row] : keys[s])
+        if (row / size < groups) found.emplace_back(row / size, key);
+      std::sort(found.begin(), found.end());
+      const auto different = std::unique(found.begin(), found.end()) - found.begin();
+      loads[s].unique.push_back(static_cast<double>(different) / static_cast<double>(groups));
+    }
+  }
+  const std::vector<std::vector<size_t>> slots = slots_of_tables(model);
+  std::vector<TableLoad> tables = table_loads(model);
+  for (size_t t = 0; t < tables.size(); ++t)
+    for (size_t i = 0; i < slots[t].size(); ++i) tables[t].slots[i] = loads[slots[t][i]];
+  return tables;
 }
 
 PlacementCost placement_cost(const TableLoad& table, const TablePlacement& placement, int64_t ranks, int64_t batch_rows,
@@ -96,7 +167,7 @@ PlacementCost placement_cost(const TableLoad& table, const TablePlacement& place
   double added = 0;  // rows of gradients that a rank adds up
   if (placement.placement == Placement::Replicated) {
     cost.bytes_sent = (n - 1) * asked * (row + kKeyBytes);
-    cost.messages = 2 * (n - 1);
+    cost.exchanges = 2;
     cost.rows_changed = changed;
     added = n * asked;
   } else {
@@ -105,14 +176,14 @@ PlacementCost placement_cost(const TableLoad& table, const TablePlacement& place
     // It answers the other ranks, and asks them for what it does not have.
     const double answers = (n - 1) * asked * here, questions = asked * (1 - here);
     cost.bytes_sent = questions * (kKeyBytes + row) + answers * row;
-    cost.messages = 3 * (n - 1);
+    cost.exchanges = 3;
     cost.rows_changed = most.unique;
     added = n * asked * here;
     rows = most.rows;
   }
   cost.memory_bytes = rows * table.numbers_per_row * static_cast<int64_t>(kElementBytes);
-  cost.seconds = cost.bytes_sent / rates.network_bytes + cost.messages * rates.latency_seconds +
-                 (cost.rows_changed * touched + added * row) / rates.memory_bytes;
+  cost.seconds = cost.bytes_sent / rates.network_bytes + cost.exchanges * exchange_seconds(ranks, rates) +
+                 (std::max(0.0, cost.rows_changed - asked) * touched + added * row) / rates.memory_bytes;
   return cost;
 }
 
@@ -140,6 +211,30 @@ std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementCho
     plan.push_back(std::move(chosen));
   }
   return plan;
+}
+
+StepEstimate estimate_step(const StepLoad& step, Span<TableLoad> tables, PlacementChoice choice, int64_t ranks,
+                           int64_t batch_rows, const MachineRates& rates) {
+  constexpr double kExchangedAtOnce = 65536;  // bytes of all ranks together: see Note [Collectives]
+  const auto n = static_cast<double>(ranks);
+  StepEstimate found;
+  found.ranks = ranks;
+  found.batch_rows = batch_rows;
+  found.compute_seconds = step.fixed_seconds + step.row_seconds * static_cast<double>(batch_rows) / n;
+  found.placements = plan_placements(tables, choice, ranks, batch_rows, rates);
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const PlacementCost cost = placement_cost(tables[t], found.placements[t], ranks, batch_rows, rates);
+    found.table_bytes += cost.bytes_sent;
+    found.table_memory += cost.memory_bytes;
+    if (ranks > 1) found.table_seconds += cost.seconds;
+  }
+  if (ranks > 1) {
+    const bool at_once = step.gradient_bytes * n <= kExchangedAtOnce;
+    found.dense_bytes = step.gradient_bytes * (at_once ? n - 1 : 2 * (n - 1) / n);
+    found.dense_seconds = found.dense_bytes / rates.network_bytes + (at_once ? 1 : 2) * exchange_seconds(ranks, rates);
+  }
+  found.seconds = found.compute_seconds + found.dense_seconds + found.table_seconds;
+  return found;
 }
 
 }  // namespace tercel::recsys

@@ -19,9 +19,13 @@ namespace tercel::recsys {
 
 /** The keys of a slot that a table is read with. */
 struct SlotLoad {
-  int64_t size = 0;  ///< different ones; 0: any number
-  double keys = 1;   ///< of a row
+  int64_t size = 0;                 ///< different ones; 0: any number
+  double keys = 1;                  ///< of a row
+  std::vector<double> unique = {};  ///< different keys of 1, 2, 4, ... rows, in a sample; empty without one
 };
+
+/** The expected number of different keys of so many rows. */
+TERCEL_API double unique_keys(const SlotLoad& slot, double rows);
 
 /** A table, as far as its placement depends on it. */
 struct TableLoad {
@@ -36,20 +40,23 @@ struct TableLoad {
 
 /** The tables of a model, with as many keys as the slots of its schema may have. */
 TERCEL_API std::vector<TableLoad> table_loads(Model& model);
+/** The same with the keys of some batches, of at least so many rows, as a reader gives them; it is rewound before. */
+TERCEL_API std::vector<TableLoad> sampled_table_loads(Model& model, data::BatchReader& reader, int64_t rows);
 
 /** What the machines of a job do in a second. */
 struct MachineRates {
   double network_bytes = 4e9;      ///< that a rank sends, and receives at the same time
-  double latency_seconds = 10e-6;  ///< of a message
+  double latency_seconds = 10e-6;  ///< of an exchange with any number of ranks
+  double message_seconds = 5e-7;   ///< of each further message in it
   double memory_bytes = 4e9;       ///< of rows at random places, read or written by a rank
 };
 
 /** What a table costs a rank in a step: the rank that it costs most. */
 struct PlacementCost {
   double bytes_sent = 0;
-  double messages = 0;
+  double exchanges = 0;  ///< each with a message to each other rank
   double rows_changed = 0;
-  double seconds = 0;
+  double seconds = 0;        ///< besides those of one process with the rank's part of the batch
   int64_t memory_bytes = 0;  ///< of weights and states
 };
 
@@ -64,5 +71,32 @@ TERCEL_API PlacementCost placement_cost(const TableLoad& table, const TablePlace
  */
 TERCEL_API std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementChoice choice, int64_t ranks,
                                                        int64_t batch_rows, const MachineRates& rates = {});
+
+/** What a step costs a rank besides its tables. */
+struct StepLoad {
+  double gradient_bytes = 0;  ///< of dense weights
+  double fixed_seconds = 0;   ///< of a step of one process
+  double row_seconds = 0;     ///< of each row of its batch
+};
+
+/** An estimate of a step. */
+struct StepEstimate {
+  int64_t ranks = 1;
+  int64_t batch_rows = 0;
+  double seconds = 0;                       ///< the sum of the following three
+  double compute_seconds = 0;               ///< of one process with a rank's part of the batch
+  double dense_seconds = 0;                 ///< for the sum of the dense gradients
+  double table_seconds = 0;                 ///< for tables and their exchanges
+  double dense_bytes = 0, table_bytes = 0;  ///< that a rank sends
+  int64_t table_memory = 0;                 ///< bytes of a rank
+  std::vector<TablePlacement> placements;
+  double samples_per_second() const { return static_cast<double>(batch_rows) / seconds; }
+};
+
+/**
+ * A step of so many ranks, as this library does it, without overlap of computation and exchange.
+ */
+TERCEL_API StepEstimate estimate_step(const StepLoad& step, Span<TableLoad> tables, PlacementChoice choice,
+                                      int64_t ranks, int64_t batch_rows, const MachineRates& rates = {});
 
 }  // namespace tercel::recsys

@@ -15,7 +15,6 @@
 #include "tercel/recsys/freezing_impl.h"
 #include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/recsys/model_files.h"
-#include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/table_reader.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
@@ -148,6 +147,11 @@ Session::Session(const ModelConfig& config, const data::Dataset& described, Mode
 Session::Session(const ModelConfig& config, const data::Schema& schema)
     : Session(config, described_by(schema), Model(config, schema)) {}
 
+Session::Session(const ModelConfig& config, const data::Schema& schema, distributed::ProcessGroup& group)
+    : Session(config, schema) {
+  join(group);
+}
+
 Session::Session(const ModelConfig& config, const data::Dataset& dataset)
     : Session(config, dataset, nullptr, RankCalls::Alike) {}
 
@@ -159,12 +163,7 @@ Session::Session(const ModelConfig& config, const data::Dataset& dataset, distri
                  RankCalls calls)
     : Session(config, dataset, Model(config, dataset.schema)) {
   dataset_name_ = dataset.name();
-  if (group != nullptr && group->size() > 1) {
-    group_ = group;
-    check_ranks();
-    const std::vector<TableLoad> tables = table_loads(model_);
-    model_.set_group(*group, plan_placements(tables, config.solver.placement, group->size(), config.solver.batchsize));
-  }
+  if (group != nullptr) join(*group);
   const auto reader = [&](data::PartName part, data::ReaderOptions options) {
     if (group_ != nullptr) {
       options.rank = group_->rank();

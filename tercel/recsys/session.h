@@ -73,6 +73,8 @@ class TERCEL_API Session {
           RankCalls calls = RankCalls::Alike);
   /** For batches of the caller's with rows of this schema: without readers and checkpoints. ConfigError. */
   Session(const ModelConfig& config, const data::Schema& schema);
+  /** The same for one rank of several: its part of each batch. Errors as above. */
+  Session(const ModelConfig& config, const data::Schema& schema, distributed::ProcessGroup& group);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -251,6 +253,7 @@ class TERCEL_API Session {
 
   Session(const ModelConfig& config, const data::Dataset& described, Model model);
   Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup* group, RankCalls calls);
+  void join(distributed::ProcessGroup& group);
   void check_ranks() const;
   void tell(RankCommand command, const std::string& text = {}) const;
   bool obey(RankCommand command, const std::string& text);

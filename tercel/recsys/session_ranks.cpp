@@ -4,12 +4,22 @@
 #include <utility>
 
 #include "tercel/ops/common/copy.h"
+#include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/session.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::recsys {
+
+void Session::join(distributed::ProcessGroup& group) {
+  if (group.size() == 1) return;
+  group_ = &group;
+  check_ranks();
+  const std::vector<TableLoad> tables = table_loads(model_);
+  const SolverOptions& solver = config_.solver;
+  model_.set_group(group, plan_placements(tables, solver.placement, group.size(), solver.batchsize));
+}
 
 /** ConfigError unless all ranks train the same. */
 void Session::check_ranks() const {

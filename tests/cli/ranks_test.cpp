@@ -107,7 +107,7 @@ TEST_F(TrainRanks, RefitOnAllRows) {
 }
 
 TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
-  Program program(train("run", {"--ranks", "2"}, 100'000));
+  Program program(train("run", {"--ranks", "2", "--set", "solver.placement=replicated"}, 100'000));
   wait_for_checkpoint("run");
   const pid_t rank = process_of("run", 1);
   ASSERT_GT(rank, 0);

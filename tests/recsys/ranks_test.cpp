@@ -13,6 +13,8 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/sort/sort.h"
 #include "tercel/recsys/embedding/table_rows.h"
+#include "tercel/recsys/machine_rates.h"
+#include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
 #include "tercel/util/atomic_file.h"
@@ -143,6 +145,41 @@ TEST(RanksOnThreads, TrainWhatOneDoesWithTablesOnSeveral) {
   expect_same_training(stateful_config({"solver.placement=distributed", hashed,
                                         "layers.e2.sparse_embedding_hparam.admission=2", "optimizer.l2=0.01"}),
                        dataset);
+}
+
+TEST(Ranks, SendAsManyBytesAsPlanned) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 1200);
+  ModelConfig config = small_preset_config("dlrm");
+  config.solver.batchsize = 192;
+  config.data.drop_last = true;
+  for (const PlacementChoice placement : {PlacementChoice::Replicated, PlacementChoice::Distributed}) {
+    config.solver.placement = placement;
+    Model model(config, dataset.schema);
+    data::ReaderOptions reading;
+    reading.inputs = model.sparse_inputs();
+    reading.batch_size = config.solver.batchsize;
+    data::BatchReader reader(dataset, data::PartName::Train, reading);
+    const std::vector<TableLoad> tables = sampled_table_loads(model, reader, 768);
+    for (const int64_t ranks : {2, 3, 4, 6, 8}) {
+      SCOPED_TRACE(ranks);
+      const StepEstimate plan = estimate_step(step_load(model), tables, placement, ranks, config.solver.batchsize, {});
+      std::vector<double> sent(static_cast<size_t>(ranks));
+      run_ranks(ranks, [&](ProcessGroup& group) {
+        Session session(config, dataset, group);
+        session.initialize();
+        const int64_t before = group.bytes_sent();
+        while (session.step()) {
+        }
+        EXPECT_GE(session.steps(), 4);
+        sent[static_cast<size_t>(group.rank())] =
+            static_cast<double>(group.bytes_sent() - before) / static_cast<double>(session.steps());
+      });
+      double mean = 0;
+      for (const double bytes : sent) mean += bytes / static_cast<double>(ranks);
+      EXPECT_NEAR(mean, plan.dense_bytes + plan.table_bytes, 0.1 * mean);
+    }
+  }
 }
 
 TEST(RanksOnThreads, MayHaveNoRowsOfABatch) {
