@@ -1,35 +1,191 @@
 #include "cli/ranks.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <string>
-#include <vector>
+#include <ctime>
+#include <new>
+#include <sstream>
 
 #include "cli/console.h"
 #include "tercel/distributed/error.h"
 #include "tercel/distributed/mpi_transport.h"
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
+#include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/signals.h"
 
 namespace tercel::cli {
 
 namespace {
 
-/** The words of the command without --ranks and its value. */
-std::vector<std::string> without_ranks(const std::vector<std::string>& words) {
-  std::vector<std::string> kept;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--ranks")
-      ++i;
-    else if (!words[i].starts_with("--ranks="))
-      kept.push_back(words[i]);
+/** How mpirun ended. */
+struct JobEnd {
+  int code = 0;             // its exit code, or 128 + the signal that ended it
+  bool was_killed = false;  // by that signal
+};
+
+/** Whether somebody may still read what is written there. */
+bool is_read(int fd) {
+  struct pollfd at = {fd, 0, 0};
+  return ::poll(&at, 1, 0) <= 0 || (at.revents & POLLERR) == 0;
+}
+
+/** Whether a rank was lost, which may be otherwise when the job is run again. */
+bool has_lost_rank(const JobEnd& end) {
+  if (end.code == static_cast<int>(ExitCode::Communication)) return true;
+  const int signal = end.code - 128;
+  if (signal <= 0 || signal >= NSIG || signal == SIGHUP || signal == SIGINT || signal == SIGTERM) return false;
+  if (signal != SIGPIPE) return true;
+  // Ranks end so when nobody reads their output; mpirun also when a rank that it talks to is killed.
+  return end.was_killed && is_read(STDOUT_FILENO) && is_read(STDERR_FILENO);
+}
+
+std::string cause_text(const JobEnd& end) {
+  if (end.code == static_cast<int>(ExitCode::Communication)) return "a rank was lost";
+  const int signal = end.code - 128;
+  return str_cat(
+      {end.was_killed ? "mpirun" : "a rank", " was ended by signal ", signal, " (", ::strsignal(signal), ")"});
+}
+
+/** mpirun's command line. */
+std::vector<std::string> words_of(const RankJob& job) {
+  std::vector<std::string> words = {"mpirun", "-n", std::to_string(job.ranks), "/proc/self/exe", job.command.front()};
+  char program[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", program, sizeof(program));
+  if (length > 0) words[3].assign(program, static_cast<size_t>(length));
+  const int64_t threads = job.threads > 0 ? job.threads : std::max<int64_t>(1, usable_cpus() / job.ranks);
+  // In front: behind "--" they would not be flags.
+  words.insert(words.end(), {"--threads", std::to_string(threads)});
+  words.insert(words.end(), job.command.begin() + 1, job.command.end());
+  return words;
+}
+
+constexpr const char* kKillTimeout = "OMPI_MCA_odls_base_sigkill_timeout";
+
+/** Settings of mpirun, by the environment: other releases of Open MPI ignore names there that they do not know. */
+void set_environment() {
+  setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+  setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
+  // Seconds after which mpirun, when it ends a job, sends SIGTERM, and again after which it sends SIGKILL.
+  setenv(kKillTimeout, "8", 0);
+  if (::geteuid() != 0) return;
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+}
+
+[[noreturn]] void throw_no_mpirun(int64_t ranks, int error) {
+  throw_error<DistributedError>({"--ranks ", ranks, ": expected the program mpirun, found: ", std::strerror(error),
+                                 "; apt-get install openmpi-bin installs it on Debian"});
+}
+
+/** For exec(); the words must outlive it. */
+std::vector<char*> arguments_of(std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
+/** Waits for a moment, shorter if a signal comes. */
+void pause_briefly() {
+  const struct timespec time = {0, 20'000'000};
+  ::nanosleep(&time, nullptr);
+}
+
+/** Waits for ranks that outlive mpirun, as they do for a moment when it is killed: the run's folder is theirs. */
+void wait_for_orphans() {
+  constexpr int kPauses = 1500;  // 30 s
+  for (int i = 0; i < kPauses; ++i) {
+    const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
+    if (ended < 0) return;
+    if (ended == 0) pause_briefly();
   }
-  return kept;
+}
+
+/** Whether a process has children that run. */
+bool has_running_children(pid_t parent) {
+  std::istringstream children(read_system_file(str_cat({"/proc/", parent, "/task/", parent, "/children"})));
+  for (int64_t child = 0; children >> child;) {
+    const std::string stat = read_system_file(str_cat({"/proc/", child, "/stat"}));
+    const size_t name_end = stat.rfind(')');
+    if (name_end + 2 < stat.size() && stat[name_end + 2] != 'Z') return true;
+  }
+  return false;
+}
+
+/**
+ * Watches whether mpirun has ranks. That of Open MPI 4.1 waits for itself for ever at the end of some jobs of which a
+ * rank was killed while it connected; then it is killed, too.
+ */
+class Watch {
+ public:
+  explicit Watch(pid_t mpirun) : mpirun_(mpirun) {
+    // It waits for its time-outs whether there are ranks or not.
+    if (const char* const text = std::getenv(kKillTimeout))
+      most_ += 2 * std::chrono::seconds(std::strtol(text, nullptr, 10));
+  }
+
+  void look() {
+    const auto now = Clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::seconds(1);
+    if (has_running_children(mpirun_)) {
+      had_ranks_ = true;
+      seen_ = now;
+    } else if (had_ranks_ && now - seen_ > most_) {
+      ::kill(mpirun_, SIGKILL);
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  pid_t mpirun_;
+  std::chrono::seconds most_{10};
+  Clock::time_point next_ = Clock::now(), seen_;
+  bool had_ranks_ = false;
+};
+
+/** Starts mpirun in a process group of its own, so that this process alone gets the signals of a terminal. */
+pid_t fork_mpirun(const RankJob& job) {
+  std::vector<std::string> words = words_of(job);
+  const std::vector<char*> arguments = arguments_of(words);
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) throw_error<IoError>({"--ranks: pipe: ", std::strerror(errno)});
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // without this process nobody would stop the job
+    if (::getppid() != parent) ::_exit(1);
+    const int nothing = ::open("/dev/null", O_RDONLY);
+    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    ::execvp("mpirun", arguments.data());
+    const int error = errno;
+    static_cast<void>(!::write(report[1], &error, sizeof(error)));
+    ::_exit(127);
+  }
+  const int fork_error = errno;
+  ::close(report[1]);
+  int error = 0;
+  const bool has_error = child > 0 && ::read(report[0], &error, sizeof(error)) == sizeof(error);
+  ::close(report[0]);
+  if (child < 0) throw_error<OutOfMemoryError>({"--ranks: fork: ", std::strerror(fork_error)});
+  if (has_error) {
+    ::waitpid(child, nullptr, 0);
+    throw_no_mpirun(job.ranks, error);
+  }
+  return child;
 }
 
 /** Ends the group with the others; false if they do something else. */
@@ -47,35 +203,58 @@ bool close(distributed::ProcessGroup& group) {
   group.abort(static_cast<int>(code));
 }
 
+JobEnd run_mpirun(const RankJob& job) {
+  const pid_t child = fork_mpirun(job);
+  Watch watch(child);
+  int status = 0, passed_on = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (passed_on == 0 && stop_signal() != 0) {
+      passed_on = stop_signal();
+      ::kill(child, passed_on == SIGPIPE ? SIGTERM : passed_on);
+    }
+    if (take_save_request()) ::kill(child, SIGUSR1);
+    watch.look();
+    pause_briefly();
+  }
+  wait_for_orphans();
+  if (WIFEXITED(status)) return {WEXITSTATUS(status), false};
+  return {128 + WTERMSIG(status), true};
+}
+
 }  // namespace
 
-void start_ranks(int64_t ranks, int64_t threads, const CommandLine& line) {
-  // By the environment, which other releases of Open MPI ignore where they do not know a name.
-  setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
-  setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
-  // Seconds after which mpirun, when it ends a job, sends SIGTERM, and again after which it sends SIGKILL.
-  setenv("OMPI_MCA_odls_base_sigkill_timeout", "8", 0);
-  if (::geteuid() == 0) {
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-  }
-  std::vector<std::string> words = {"mpirun", "-n", std::to_string(ranks), "/proc/self/exe",
-                                    std::string(line.command())};
-  char program[4096];
-  const ssize_t length = ::readlink("/proc/self/exe", program, sizeof(program));
-  if (length > 0) words[3].assign(program, static_cast<size_t>(length));
-  for (std::string& word : without_ranks(line.words())) words.push_back(std::move(word));
-  if (threads == 0) {
-    words.emplace_back("--threads");
-    words.push_back(std::to_string(std::max<int64_t>(1, usable_cpus() / ranks)));
-  }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+int run_ranks(RankJob job, int64_t restarts, const std::vector<std::string>& again, FunctionRef<std::string()> progress,
+              const CommonOptions& common) {
+  distributed::check_mpi();
+  set_environment();
   flush_output();
-  ::execvp("mpirun", arguments.data());
-  throw_error<DistributedError>({"--ranks ", ranks, ": expected the program mpirun, found: ", std::strerror(errno),
-                                 "; apt-get install openmpi-bin installs it on Debian"});
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // for wait_for_orphans()
+  ::signal(SIGCHLD, SIG_DFL);          // where it is ignored, a child leaves no status
+  for (int64_t restart = 1;; ++restart) {
+    const JobEnd end = run_mpirun(job);
+    if (!has_lost_rank(end) || stop_signal() != 0 || restarts == 0) return end.code;
+    if (restart > restarts) {
+      print_warning(common, str_cat({cause_text(end), "; the job was restarted ", restarts,
+                                     restarts == 1 ? " time" : " times", ", as often as --restarts allows"}));
+      return end.code;
+    }
+    print_warning(common, str_cat({cause_text(end), "; restart ", restart, " of ", restarts, ", from ", progress()}));
+    job.command = again;
+  }
+}
+
+std::vector<std::string> without_flags(const std::vector<std::string>& words, Span<std::string_view> flags) {
+  std::vector<std::string> kept;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  for (auto word = words.begin(); word != dashes; ++word) {
+    const std::string_view name = std::string_view(*word).substr(0, word->find('='));
+    if (std::find(flags.begin(), flags.end(), name) == flags.end())
+      kept.push_back(*word);
+    else if (name.size() == word->size() && word + 1 != dashes)
+      ++word;
+  }
+  kept.insert(kept.end(), dashes, words.end());
+  return kept;
 }
 
 std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected) {

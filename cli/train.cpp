@@ -36,6 +36,8 @@ CommandFunction run_train;
 
 namespace {
 
+constexpr const char* kDefaultModel = "dlrm";
+
 struct TrainFlags {
   std::string model;
   std::string out;
@@ -45,6 +47,7 @@ struct TrainFlags {
   bool refit = false;
   int64_t threads = 0;
   int64_t ranks = 0;
+  int64_t restarts = 0;
   bool tensorboard = false;
   bool print_config = false;
   std::string profile;
@@ -68,6 +71,10 @@ struct TrainFlags {
             "processes of this machine, started by mpirun, that each train a part of every batch; 0: those that mpirun "
             "or srun has started, or one",
             at_least(0), at_most(1024)),
+        option_field<&TrainFlags::restarts>(
+            "restarts",
+            "with --ranks: start a job that lost a process again, at most so many times, from its last checkpoint",
+            at_least(0), at_most(1'000'000)),
         option_field<&TrainFlags::init_from>(
             "init_from",
             "a run or checkpoint whose weights a new run begins with, also on other data: rows of the tables belong "
@@ -175,7 +182,7 @@ recsys::ModelConfig read_config(const TrainFlags& flags, const ConfigFlags& entr
   if (flags.model.empty() && flags.resume == recsys::Resume::Auto)
     previous = config_of_run(flags.refit ? selection_of(flags.out) : flags.out, common);
   recsys::ModelConfig config =
-      previous ? *std::move(previous) : named_config(flags.model.empty() ? "dlrm" : flags.model);
+      previous ? *std::move(previous) : named_config(flags.model.empty() ? kDefaultModel : flags.model);
   if (config.model_name.empty()) config.model_name = "model";
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   entries.apply(config);
@@ -461,6 +468,43 @@ RunOutcome train_as(const recsys::ModelConfig& config, const data::Dataset& data
   return outcome;
 }
 
+/** "step 100 of runs/dlrm-1", from where a run goes on. */
+std::string progress_of(const std::string& out, const TrainFlags& flags) {
+  std::vector<std::string> passed_over;  // the trainer names them
+  for (const std::string& run : {out, selection_of(out)}) {
+    if (run != out && !flags.refit) break;
+    const auto checkpoint =
+        recsys::open_checkpoint(join_path(run, "checkpoints"), recsys::Which::Last, recsys::Verify::Sizes, passed_over);
+    if (checkpoint) return str_cat({"step ", format_count(checkpoint->info().step), " of ", printable(run)});
+  }
+  return "the beginning, as there is no checkpoint yet";
+}
+
+/** Runs the command as several processes, for --ranks; returns their exit code. */
+int train_by_ranks(const CommandLine& line, const TrainFlags& flags, const recsys::ModelConfig& config,
+                   const CommonOptions& common) {
+  // The first job and those after it are of the same folder and model.
+  std::optional<NumberedFolder> numbered;
+  if (flags.out.empty()) numbered.emplace(config.model_name);
+  const std::string out = numbered ? numbered->path() : flags.out;
+  const auto command = [&](const std::vector<std::string>& added, std::vector<std::string_view> dropped) {
+    std::vector<std::string> words = {std::string(line.command()), "--out", out};
+    words.insert(words.end(), added.begin(), added.end());
+    dropped.insert(dropped.end(), {"--ranks", "--threads", "--restarts", "--out"});
+    for (std::string& word : without_flags(line.words(), dropped)) words.push_back(std::move(word));
+    return words;
+  };
+  std::vector<std::string> again = {"--resume", "auto"};
+  std::vector<std::string_view> dropped = {"--resume"};
+  if (flags.resume != recsys::Resume::Auto) {
+    again.insert(again.end(), {"--model", flags.model.empty() ? kDefaultModel : flags.model});
+    dropped.emplace_back("--model");
+  }
+  return run_ranks(
+      {flags.ranks, flags.threads, command({}, {})}, flags.restarts, command(again, dropped),
+      [&] { return progress_of(out, flags); }, common);
+}
+
 }  // namespace
 
 int run_train(CommandLine& line) {
@@ -483,6 +527,12 @@ int run_train(CommandLine& line) {
   const bool resumes = flags.resume == recsys::Resume::Auto;
   TERCEL_CHECK(!resumes || !flags.out.empty(), ConfigError, "train: --resume auto needs --out, the folder of the run");
   TERCEL_CHECK(resumes || !flags.new_data, ConfigError, "train: --new-data needs --resume auto");
+  const bool starts_ranks = flags.ranks > 1 && !distributed::is_started_by_mpi();
+  TERCEL_CHECK(
+      starts_ranks || flags.restarts == 0, ConfigError,
+      "train: --restarts: expected --ranks, as this command starts only those processes again; mpirun, srun or "
+      "an operator restart a job by their own means (Slurm's --requeue, the restartPolicy of an MPIJob), with "
+      "--resume auto");
   const recsys::ModelConfig config = read_config(flags, entries, assignments, common);
   if (flags.print_config) {
     print_exactly(recsys::to_json(config));
@@ -491,9 +541,9 @@ int run_train(CommandLine& line) {
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
   TERCEL_CHECK(flags.init_from.empty() || (flags.ranks <= 1 && !distributed::is_started_by_mpi()), ConfigError,
                "train: --init-from: expected one process, as several do not begin with the weights of a run");
-  if (flags.ranks > 1 && !distributed::is_started_by_mpi()) {
+  if (starts_ranks) {
     data::load_dataset(data_path);  // a wrong path is one line here, and one of each process there
-    start_ranks(flags.ranks, flags.threads, line);
+    return train_by_ranks(line, flags, config, common);
   }
   use_threads(flags.threads, common);
   const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks);

@@ -142,6 +142,8 @@ bool is_started_by_mpi() {
   return std::any_of(std::begin(kNames), std::end(kNames), [](const char* name) { return std::getenv(name); });
 }
 
+void check_mpi() { load(); }
+
 bool has_mpi_module() { return *kLibrary != '\0'; }
 
 std::unique_ptr<Transport> connect_mpi() {

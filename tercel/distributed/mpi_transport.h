@@ -25,6 +25,9 @@ TERCEL_API std::unique_ptr<ProcessGroup> mpi_group(const GroupOptions& options =
 /** Whether mpirun or srun started this process, as its environment says. */
 TERCEL_API bool is_started_by_mpi();
 
+/** DistributedError as connect_mpi() if there is no MPI; connects with nobody. */
+TERCEL_API void check_mpi();
+
 /** Whether the library was built together with the module. */
 TERCEL_API bool has_mpi_module();
 

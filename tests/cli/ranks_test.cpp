@@ -8,12 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
-#include "tercel/distributed/mpi_transport.h"
 #include "tercel/util/file.h"
 #include "tercel/util/json_impl.h"
 #include "tests/cli/program.h"
+#include "tests/cli/rank_processes.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel::cli {
@@ -28,9 +27,7 @@ using test::TemporaryFolder;
 class TrainRanks : public testing::Test {
  protected:
   void SetUp() override {
-    if (!distributed::has_mpi_module() || std::system("command -v mpirun > /dev/null") != 0)
-      GTEST_SKIP() << "needs a build with MPI, and mpirun; scripts/test installs both";
-    ::setenv("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0", 1);  // MPI's libraries leak
+    if (!test::can_start_ranks()) GTEST_SKIP() << "needs a build with MPI, and mpirun; scripts/test installs both";
     const Outcome data = run({"generate", root_ / "data", "--preset", "small", "--rows", "8000", "--quiet"});
     ASSERT_EQ(data.code, 0) << data.err;
   }
@@ -55,22 +52,7 @@ class TrainRanks : public testing::Test {
     ASSERT_FALSE(checkpoints(name).empty());
   }
 
-  /** The process that is a rank of a run; -1 if there is none. */
-  pid_t process_of(const std::string& name, int rank) const {
-    const auto content = [](const std::filesystem::path& path) {
-      std::ifstream file(path, std::ios::binary);
-      return std::string(std::istreambuf_iterator<char>(file), {});
-    };
-    const std::string variable = std::string("OMPI_COMM_WORLD_RANK=") + std::to_string(rank) + '\0';
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      const std::string pid = entry.path().filename();
-      if (!std::all_of(pid.begin(), pid.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
-      if (content(entry.path() / "cmdline").find(root_ / name) != std::string::npos &&
-          content(entry.path() / "environ").find(variable) != std::string::npos)
-        return std::stoi(pid);
-    }
-    return -1;
-  }
+  pid_t process_of(const std::string& name, int rank) const { return test::process_of_rank(root_ / name, rank); }
 
   TemporaryFolder root_;
 };
@@ -123,6 +105,103 @@ TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
   EXPECT_GE(more["step"].get<int64_t>(), 10) << "it goes on from there";
 }
 
+/** With --restarts; mpirun ends a job at once when a rank is killed. */
+class TrainRanksAgain : public TrainRanks {
+ protected:
+  void SetUp() override {
+    TrainRanks::SetUp();
+    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);
+  }
+  void TearDown() override { ::unsetenv("OMPI_MCA_odls_base_sigkill_timeout"); }
+
+  /** Kills a rank of a run when the run's folder has such a file, and waits until a new process is the rank. */
+  void kill_at(const std::string& name, int rank, const std::string& file) const {
+    for (int i = 0; i < 3000 && !exists(root_ / name + file); ++i) ::usleep(10'000);
+    ASSERT_TRUE(exists(root_ / name + file));
+    const pid_t killed = process_of(name, rank);
+    ASSERT_GT(killed, 0);
+    ::kill(killed, SIGKILL);
+    for (int i = 0; i < 3000 && (process_of(name, rank) == killed || process_of(name, rank) < 0); ++i) ::usleep(10'000);
+    ASSERT_GT(process_of(name, rank), 0);
+  }
+};
+
+TEST_F(TrainRanksAgain, GoesOnFromTheLastCheckpoint) {
+  const Json peace = result_of(run(train("peace", {"--json", "--ranks", "2"}, 20)));
+  // Before there is a checkpoint it begins again. The given --resume and --threads are replaced.
+  Program program(train("run", {"--json", "--ranks", "2", "--restarts=3", "--resume", "never", "--threads=0"}, 20));
+  kill_at("run", 0, "/lock");
+  kill_at("run", 1, "/checkpoints");
+  const Outcome outcome = program.wait();
+  const Json result = result_of(outcome);
+  EXPECT_EQ(result["test"], peace["test"]) << "the same bits";
+  EXPECT_EQ(result["step"], peace["step"]);
+  const std::string killed = "tercel: warning: a rank was ended by signal 9 (Killed); restart ";
+  EXPECT_NE(outcome.err.find(killed + "1 of 3, from the beginning, as there is no checkpoint yet\n"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find(killed + "2 of 3, from step "), std::string::npos) << outcome.err;
+}
+
+TEST_F(TrainRanksAgain, RefitsAfterARestart) {
+  std::vector<std::string> words = train("peace", {"--json", "--ranks", "2", "--refit"}, 8);
+  std::replace(words.begin(), words.end(), std::string("data.validation=none"),
+               std::string("data.validation=held_out"));
+  const Json peace = result_of(run(words));
+  std::replace(words.begin(), words.end(), root_ / "peace", root_ / "run");
+  words.insert(words.end(), {"--restarts", "2"});
+  Program program(words);
+  kill_at("run", 1, "-selection/checkpoints");
+  kill_at("run", 0, "/checkpoints");
+  const Outcome outcome = program.wait();
+  const Json result = result_of(outcome);
+  EXPECT_EQ(result["test"], peace["test"]) << "the same bits";
+  EXPECT_EQ(result["selection"]["valid"], peace["selection"]["valid"]);
+  EXPECT_NE(outcome.err.find(" of " + root_ / "run-selection\n"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(" of " + root_ / "run\n"), std::string::npos) << outcome.err;
+}
+
+TEST_F(TrainRanksAgain, AsOftenAsAllowed) {
+  Program program(train("run", {"--ranks", "2", "--restarts", "1"}, 100'000));
+  kill_at("run", 1, "/checkpoints");
+  wait_for_checkpoint("run");
+  ::kill(process_of("run", 0), SIGKILL);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 137) << outcome.err;
+  EXPECT_NE(outcome.err.find("; the job was restarted 1 time, as often as --restarts allows\n"), std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(TrainRanksAgain, ChoosesTheFolderOnce) {
+  std::vector<std::string> words = train("run", {"--json", "--ranks", "2", "--restarts", "1"}, 20);
+  words.erase(std::find(words.begin(), words.end(), "--out"), std::find(words.begin(), words.end(), root_ / "run") + 1);
+  words.erase(std::find(words.begin(), words.end(), "--model"), std::find(words.begin(), words.end(), "wdl") + 1);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(root_.path());
+  {
+    Program program(words);
+    std::filesystem::current_path(before);
+    kill_at("data", 0, "/../runs/dlrm-1/checkpoints");
+    EXPECT_EQ(result_of(program.wait())["run"], "runs/dlrm-1");
+  }
+  EXPECT_EQ(list_dir(root_ / "runs"), std::vector<std::string>{"dlrm-1"});
+}
+
+TEST_F(TrainRanksAgain, NotAfterASignalThatAsksForTheEnd) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string name = "run-" + std::to_string(signal);
+    Program program(train(name, {"--ranks", "2", "--restarts", "5"}, 100'000));
+    wait_for_checkpoint(name);
+    program.signal(SIGUSR1);
+    ::usleep(100'000);
+    ASSERT_TRUE(program.is_running()) << program.wait().err;
+    program.signal(signal);
+    const Outcome outcome = program.wait();
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_EQ(outcome.err.find("restart"), std::string::npos) << outcome.err;
+    EXPECT_EQ(process_of(name, 0), -1);
+  }
+}
+
 TEST_F(TrainRanks, SigtermSaves) {
   Program program(train("run", {"--ranks", "2"}, 100'000));
   wait_for_checkpoint("run");
@@ -143,8 +222,9 @@ TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
   bytes.close();
   const Outcome outcome =
       run({"train", root_ / "data", "--model", "wdl", "--out", root_ / "run", "--batch-size", "7200", "--epochs", "1",
-           "--validation", "none", "--set", "data.shuffle=false", "--ranks", "2"});
+           "--validation", "none", "--set", "data.shuffle=false", "--ranks", "2", "--restarts", "2"});
   EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_EQ(outcome.err.find("restart"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("error: rank 1 of 2: "), std::string::npos) << outcome.err;
 }
 
@@ -158,13 +238,20 @@ TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
 
 TEST_F(TrainRanks, Mistakes) {
   expect_error(run(train("run", {"--ranks", "2", "--init-from", "other"})), 2, {"--init-from: expected one process"});
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--ranks", "1"}}) {
+    std::vector<std::string> words = train("run", {"--restarts", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    expect_error(run(words), 2, {"--restarts: expected --ranks", "Slurm's --requeue", "restartPolicy of an MPIJob"});
+  }
   expect_error(run({"train", root_ / "nothing", "--ranks", "2"}), 4, {"nothing: expected a dataset's folder"});
   const char* const path = std::getenv("PATH");
   const std::string before = path == nullptr ? "" : path;
   ::setenv("PATH", "/nowhere", 1);
-  const Outcome outcome = run(train("run", {"--ranks", "2"}));
+  const Outcome outcome = run(train("run", {"--ranks", "2"})),
+                again = run(train("run", {"--ranks", "2", "--restarts", "2"}));
   ::setenv("PATH", before.c_str(), 1);
-  expect_error(outcome, 7, {"--ranks 2: expected the program mpirun, found: No such file", "openmpi-bin"});
+  for (const Outcome& one : {outcome, again})
+    expect_error(one, 7, {"--ranks 2: expected the program mpirun, found: No such file", "openmpi-bin"});
 }
 
 }  // namespace
