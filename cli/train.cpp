@@ -11,6 +11,7 @@
 #include "cli/part_summary.h"
 #include "cli/ranks.h"
 #include "tercel/data/dataset.h"
+#include "tercel/distributed/error.h"
 #include "tercel/distributed/mpi_transport.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/embedding/hashed_table.h"
@@ -344,11 +345,30 @@ void init_from(recsys::LoadedModel& from, recsys::Trainer& trainer, const Common
   print_text(common, text);
 }
 
+/** Tells the other ranks whether rank 0 has failed, where they wait for it. */
+bool first_has_failed(distributed::ProcessGroup* group, bool failed) {
+  return group == nullptr ? failed : recsys::numbers_of_ranks(*group, failed ? 1 : 0)[0] == 1;
+}
+
+/** The model that a run begins with, for rank 0; the others load it when they are told to. */
+std::optional<recsys::LoadedModel> load_init_from(const TrainFlags& flags, distributed::ProcessGroup* group) {
+  if (flags.init_from.empty()) return std::nullopt;
+  try {
+    recsys::LoadedModel from = recsys::load_model(flags.init_from);
+    first_has_failed(group, false);
+    return from;
+  } catch (const DistributedError&) {
+    throw;
+  } catch (const Error&) {
+    first_has_failed(group, true);
+    throw;
+  }
+}
+
 /** A run in a folder, from the beginning or resumed. */
 RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, const data::Dataset& dataset,
                     const TrainFlags& flags, const CommonOptions& common, distributed::ProcessGroup* group) {
-  std::optional<recsys::LoadedModel> from;  // before anything is made
-  if (!flags.init_from.empty()) from = recsys::load_model(flags.init_from);
+  std::optional<recsys::LoadedModel> from = load_init_from(flags, group);  // before anything is made
   recsys::Trainer trainer(
       config, dataset, out, flags.resume, flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse,
       [] { return true; }, group);
@@ -362,6 +382,7 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
                               trainer.plan().validation, "\n"}));
 
   if (from && !trainer.last_checkpoint() && stop_signal() == 0) init_from(*from, trainer, common);
+  from.reset();
   Reporter reporter(common, first_step);
   const recsys::TrainEnd end = trainer.run(reporter);
   reporter.end();
@@ -385,8 +406,8 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
                                         : str_cat({what, speed, early, "; checkpoint ", printable(checkpoint), "\n"}));
   // Of all epochs, those before a run went on included.
   const bool began = trainer.step() > 0;
-  const int64_t bad_records = began ? trainer.session().train_reader().bad_records() : 0;
-  if (began) print_bad_records(common, bad_records, trainer.session().train_reader().first_bad_record());
+  const int64_t bad_records = began ? trainer.session().bad_records() : 0;
+  if (began) print_bad_records(common, bad_records, trainer.session().first_bad_record());
   const int64_t nan_batches = began ? trainer.session().nan_batches() : 0;
   if (nan_batches > 0) {
     const std::string& first = trainer.session().first_nan_batch();
@@ -433,10 +454,13 @@ std::optional<recsys::Refit> refit_after(const RunOutcome& selection, const recs
 /** The work of a rank other than 0. */
 void follow(const recsys::ModelConfig& config, const data::Dataset& dataset, const TrainFlags& flags,
             distributed::ProcessGroup& group) {
+  const bool waits = !flags.init_from.empty();
+  if (waits && first_has_failed(&group, false)) return;
   recsys::follow_trainer(config, dataset, group);
   if (!flags.refit) return;
-  if (const auto refit = refit_after({}, config, dataset, &group))
-    recsys::follow_trainer(refit->config, refit->dataset, group);
+  const auto refit = refit_after({}, config, dataset, &group);
+  if (!refit || (waits && first_has_failed(&group, false))) return;
+  recsys::follow_trainer(refit->config, refit->dataset, group);
 }
 
 /** A run, or with --refit two, in the folder of the flags. */
@@ -539,8 +563,6 @@ int run_train(CommandLine& line) {
     return 0;
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
-  TERCEL_CHECK(flags.init_from.empty() || (flags.ranks <= 1 && !distributed::is_started_by_mpi()), ConfigError,
-               "train: --init-from: expected one process, as several do not begin with the weights of a run");
   if (starts_ranks) {
     data::load_dataset(data_path);  // a wrong path is one line here, and one of each process there
     return train_by_ranks(line, flags, config, common);

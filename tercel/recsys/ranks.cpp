@@ -96,6 +96,17 @@ std::vector<std::string> texts_of_ranks(distributed::ProcessGroup& group, const 
   return texts;
 }
 
+std::string text_of_ranks(distributed::ProcessGroup& group, const std::string& text) {
+  const std::vector<int64_t> sizes = numbers_of_ranks(group, static_cast<int64_t>(text.size()));
+  const auto first = std::find_if(sizes.begin(), sizes.end(), [](int64_t size) { return size > 0; });
+  if (first == sizes.end()) return {};
+  const int64_t root = first - sizes.begin();
+  const Tensor bytes = empty({*first}, kUInt8);
+  if (group.rank() == root) std::copy(text.begin(), text.end(), bytes.data<uint8_t>());
+  group.broadcast(bytes, root).wait();
+  return std::string(bytes.data<uint8_t>(), bytes.data<uint8_t>() + *first);
+}
+
 RankMessage message_of_first(distributed::ProcessGroup& group, const RankMessage& message) {
   const Tensor header = empty({2}, kInt64);
   auto* const numbers = header.data<int64_t>();

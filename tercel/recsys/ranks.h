@@ -19,6 +19,8 @@ TERCEL_API void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x
 TERCEL_API Tensor recorded_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x);
 /** The number of each rank. */
 TERCEL_API std::vector<int64_t> numbers_of_ranks(distributed::ProcessGroup& group, int64_t number);
+/** The text of the first rank that has one; empty if none has. */
+TERCEL_API std::string text_of_ranks(distributed::ProcessGroup& group, const std::string& text);
 /** The rows [n, ...] of all ranks, one after the other, where rank r has counts[r]; other sizes are equal. */
 TERCEL_API Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& rows, Span<int64_t> counts);
 
@@ -28,9 +30,9 @@ TERCEL_API std::string text_of_first(distributed::ProcessGroup& group, const std
 TERCEL_API std::vector<std::string> texts_of_ranks(distributed::ProcessGroup& group, const std::string& text);
 
 /** What rank 0 tells the others to do. */
-enum class RankCommand : int64_t { Step, Skip, Validate, Test, CheckFinite, Save, Load, LoadNewData, End };
+enum class RankCommand : int64_t { Step, Skip, Validate, Test, CheckFinite, Save, Load, LoadNewData, WarmStart, End };
 
-/** A command, with the text of one: the folder of a checkpoint. */
+/** A command, with the text of one: the folder of a checkpoint to load or to begin with. */
 struct RankMessage {
   RankCommand command = RankCommand::End;
   std::string text;

@@ -238,13 +238,14 @@ void Session::check_gradients(const char* function) const {
 }
 
 bool Session::step() {
+  check_bad_records(bad_records_, first_bad_record_);
   tell(RankCommand::Step);
   bool trained = false;
   while (!trained && read_next("step")) {
     trained = train(batch_);
-    position_ = train_reader_->position();
-    is_ahead_ = false;
+    keep_position(batch_bad_records_);
   }
+  check_bad_records(bad_records_, first_bad_record_);
   if (!trained) {
     forget_losses();
     read_losses();
@@ -256,8 +257,7 @@ bool Session::step() {
 bool Session::skip() {
   tell(RankCommand::Skip);
   if (!read_next("skip")) return false;
-  position_ = train_reader_->position();
-  is_ahead_ = false;
+  keep_position(sum_of_ranks(train_reader_->bad_records()));
   return true;
 }
 
@@ -485,7 +485,7 @@ EvaluationResult Session::measure(data::PartName part, RowObserver observer) {
   // Rows held out were sampled as those that are trained.
   const double shift = reader->options().held_out ? 0 : sampling_shift(identity_.data);
   EvaluationResult found = recsys::measure(model_, *reader, config_.solver, observer, shift, nullptr, group_);
-  warn_of_bad_records(*reader);
+  report_bad_records(*reader);
   return found;
 }
 
@@ -509,9 +509,7 @@ void Session::check_finite(const char* function) {
   read_losses();
   if (checked_at_ == steps_ && !expects_writes_) return;
   std::string bad = nonfinite_name();
-  if (group_ != nullptr && !model_.embeddings().has_all_rows())  // what is bad may be on one rank
-    for (const std::string& of_rank : texts_of_ranks(*group_, bad))
-      if (bad.empty()) bad = of_rank;
+  if (group_ != nullptr && !model_.embeddings().has_all_rows()) bad = text_of_ranks(*group_, bad);
   TERCEL_CHECK(bad.empty(), NumericError, "step ", steps_,
                expects_writes_ ? ": NaN or infinite: " : ": its update made ", bad,
                expects_writes_ ? "" : " NaN or infinite");
@@ -551,6 +549,7 @@ void Session::write(CheckpointStore* store, std::string_view policy) {
   state.learning_rate = fixed_rate_.value_or(kSchedule);
   state.frozen.assign(frozen_.begin(), frozen_.end());
   state.position = position_;
+  state.position.bad_records = bad_records_;
   state.policy = policy;
   state.nan_batches = nan_batches_;
   const CheckpointInfo info{steps_, model_.fingerprint()};
@@ -580,7 +579,9 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   check_dataset("load");
   ResumeCheck check = this->check(checkpoint, new_data);
   tell(new_data == NewData::Accept ? RankCommand::LoadNewData : RankCommand::Load, checkpoint.folder());
-  const SessionState state = read_state(checkpoint, model_.graph(), check.warnings);
+  SessionState state = read_state(checkpoint, model_.graph(), check.warnings);
+  const int64_t bad_records = check.new_train_rows ? 0 : state.position.bad_records;
+  if (group_ != nullptr && group_->rank() > 0) state.position.bad_records = 0;  // rank 0 has those of all
   is_ahead_ = true;  // until it is known to be at a position; seek() may refuse the state's
   if (check.new_train_rows)
     train_reader_->rewind();
@@ -604,6 +605,8 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   steps_ = state.step;
   policy_ = state.policy;
   nan_batches_ = state.nan_batches;
+  bad_records_ = loaded_bad_records_ = bad_records;
+  first_bad_record_.clear();
   checked_at_ = -1;
   set_frozen({state.frozen.begin(), state.frozen.end()});
   fixed_rate_.reset();

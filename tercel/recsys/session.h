@@ -91,10 +91,11 @@ class TERCEL_API Session {
   bool initialize(const TensorOptions& place, FunctionRef<bool()> go_on);
   bool is_initialized() const { return dense_.has_value(); }
   /**
-   * On a rank that follows (RankCalls::FirstLeads): does what rank 0 does, until the session there ends. Errors of this
-   * rank alone; those that all ranks have are left to rank 0.
+   * On a rank that follows (RankCalls::FirstLeads): does what rank 0 does, until the session there ends or it tells
+   * something that no session does, and returns that. Errors of this rank alone; those that all ranks have are left to
+   * rank 0.
    */
-  void follow();
+  RankMessage follow();
   /**
    * After a DistributedError: the session is alone from now on, and can save the last complete step unless others had a
    * part of the tables.
@@ -140,6 +141,10 @@ class TERCEL_API Session {
   int64_t nan_batches() const { return nan_batches_; }
   /** What was wrong with the first one that this object skipped; empty if there was none. */
   const std::string& first_nan_batch() const { return first_nan_batch_; }
+  /** Rows of bad records that were left out, also before the checkpoint that was loaded; with several ranks of all. */
+  int64_t bad_records() const { return bad_records_; }
+  /** What was wrong with the first one that this object left out; empty if there was none. */
+  const std::string& first_bad_record() const { return first_bad_record_; }
   /** Norm of the gradients of the last step, before clipping; NaN without solver.clip_grad_norm. */
   double gradient_norm() const { return gradient_norm_; }
   /** Rows trained by this object, with several ranks those of all. */
@@ -260,6 +265,10 @@ class TERCEL_API Session {
   void write(CheckpointStore* store, std::string_view policy);
   void do_on_first(FunctionRef<void()> work) const;
   void write_files(const std::string& folder, Span<CheckpointFile> files, std::vector<WrittenFile>& written);
+  void keep_position(int64_t bad_records_of_ranks);
+  int64_t sum_of_ranks(int64_t number) const;
+  void check_bad_records(int64_t count, const std::string& first) const;
+  void report_bad_records(const data::BatchReader& reader) const;
   void check_between_steps(const char* function) const;
   void check_finite(const char* function);
   std::string nonfinite_name();
@@ -298,6 +307,9 @@ class TERCEL_API Session {
   bool is_bad_ = false;  // the batch of the last NumericError, for which it may be skipped
   int64_t nan_batches_ = 0;
   std::string first_nan_batch_;
+  int64_t bad_records_ = 0, loaded_bad_records_ = 0;  // of all ranks, at position_; in the checkpoint
+  int64_t batch_bad_records_ = 0;                     // of all ranks, with those of the batch that is trained
+  std::string first_bad_record_;
 
   int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
   data::ReaderPosition position_;  // after the last step

@@ -1,16 +1,29 @@
 // What a session does together with those of other ranks.
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <utility>
 
-#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/session.h"
 #include "tercel/util/checksum.h"
+#include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/profile.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
+
+namespace {
+
+/** An error that all ranks have, as they have counted together. */
+struct BadRecordsOfRanks : DataError {
+  using DataError::DataError;
+};
+
+}  // namespace
 
 void Session::join(distributed::ProcessGroup& group) {
   if (group.size() == 1) return;
@@ -40,12 +53,14 @@ void Session::tell(RankCommand command, const std::string& text) const {
   if (leads_) message_of_first(*group_, {command, text});
 }
 
-void Session::follow() {
+RankMessage Session::follow() {
   check_dataset("follow");
-  for (bool goes_on = group_ != nullptr; goes_on;) {
-    const auto [command, text] = message_of_first(*group_);
-    goes_on = obey(command, text);
+  RankMessage message;
+  while (group_ != nullptr) {
+    message = message_of_first(*group_);
+    if (!obey(message.command, message.text)) break;
   }
+  return message;
 }
 
 void Session::leave_ranks() {
@@ -53,7 +68,7 @@ void Session::leave_ranks() {
   leads_ = false;
 }
 
-/** False at the end. */
+/** False if it is for no session. */
 bool Session::obey(RankCommand command, const std::string& text) {
   const auto go_on = [](int64_t) { return true; };
   try {
@@ -66,21 +81,60 @@ bool Session::obey(RankCommand command, const std::string& text) {
       case RankCommand::Save: write(nullptr, {}); break;
       case RankCommand::Load: load(Checkpoint(text)); break;
       case RankCommand::LoadNewData: load(Checkpoint(text), NewData::Accept); break;
+      case RankCommand::WarmStart:
       case RankCommand::End: return false;
     }
   } catch (const NumericError&) {  // all ranks have it
-  } catch (const IoError&) {       // of the checkpoint that rank 0 writes
+  } catch (const BadRecordsOfRanks&) {
+  } catch (const IoError&) {  // of the checkpoint that rank 0 writes
     if (command != RankCommand::Save) throw;
   }
   return true;
 }
 
-/** The sum over the parts of a batch. */
+/** The sum over the parts of a batch. With it travels the number of bad records up to there. */
 Tensor Session::of_all_ranks(const Tensor& loss) {
   if (group_ == nullptr) return loss;
-  const Tensor sum = to(loss.detach(), kFloat64).clone();
-  sum_over_ranks(*group_, sum);
-  return sum;
+  const Tensor sums = empty({2}, kFloat64);
+  sums.data<double>()[0] = loss.item<double>();
+  sums.data<double>()[1] = train_reader_ ? static_cast<double>(train_reader_->bad_records()) : 0;
+  sum_over_ranks(*group_, sums);
+  batch_bad_records_ = static_cast<int64_t>(sums.data<double>()[1]);
+  return sums.select(0, 0);
+}
+
+int64_t Session::sum_of_ranks(int64_t number) const {
+  if (group_ == nullptr) return number;
+  const std::vector<int64_t> all = numbers_of_ranks(*group_, number);
+  return std::accumulate(all.begin(), all.end(), int64_t{0});
+}
+
+/** Behind a batch: the place to go on from. */
+void Session::keep_position(int64_t bad_records_of_ranks) {
+  position_ = train_reader_->position();
+  is_ahead_ = false;
+  bad_records_ = group_ == nullptr ? position_.bad_records : bad_records_of_ranks;
+  if (!first_bad_record_.empty() || bad_records_ == loaded_bad_records_) return;
+  const std::string& own = train_reader_->first_bad_record();
+  first_bad_record_ = group_ == nullptr ? own : text_of_ranks(*group_, own);
+}
+
+/** That several ranks together have not left out too many; the reader of one checks that itself. */
+void Session::check_bad_records(int64_t count, const std::string& first) const {
+  const int64_t most = config_.data.max_bad_records;
+  if (group_ != nullptr && count > most)
+    throw BadRecordsOfRanks(str_cat(
+        {data::bad_records_text(count, first), "; expected at most ", most, " of all ranks, by max_bad_records"}));
+}
+
+/** Warns of those of an evaluation. */
+void Session::report_bad_records(const data::BatchReader& reader) const {
+  if (group_ == nullptr) return warn_of_bad_records(reader);
+  const int64_t count = sum_of_ranks(reader.bad_records());
+  if (count == 0) return;
+  const std::string first = text_of_ranks(*group_, reader.first_bad_record());
+  check_bad_records(count, first);
+  if (group_->rank() == 0) warn(str_cat({"evaluate: ", data::bad_records_text(count, first)}));
 }
 
 /** Does what rank 0 alone does for all; IoError on all of them if it fails there. */

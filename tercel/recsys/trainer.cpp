@@ -65,7 +65,7 @@ struct Trainer::State {
   RunPlan plan;
   const ModelConfig& config = plan.config;
   data::Dataset dataset;
-  int64_t group_size;
+  distributed::ProcessGroup* group;  // null with one rank
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   Session session;  // not initialised if a stop was requested meanwhile
   RunFolder folder;
@@ -88,11 +88,11 @@ struct Trainer::State {
   Clock::time_point saved_time = Clock::now();
 
   State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
-        FunctionRef<bool()> may_go_on, distributed::ProcessGroup* group)
+        FunctionRef<bool()> may_go_on, distributed::ProcessGroup* ranks)
       : plan(plan_run(cfg, set)),
         dataset(set),
-        group_size(group == nullptr ? 1 : group->size()),
-        session(group == nullptr ? Session(config, set) : Session(config, set, *group, RankCalls::FirstLeads)),
+        group(ranks == nullptr || ranks->size() == 1 ? nullptr : ranks),
+        session(ranks == nullptr ? Session(config, set) : Session(config, set, *ranks, RankCalls::FirstLeads)),
         folder(RunFolder::of_new_run(path)),
         lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), config.solver.keep_checkpoints),
@@ -505,10 +505,10 @@ TrainEnd Trainer::State::run(Observer observer) {
 WarmStart Trainer::warm_start(LoadedModel& from) {
   TERCEL_CHECK(step() == 0 && state_->saved_at < 0, RuntimeError, printable(state_->folder.path()),
                ": warm_start: the run has a checkpoint, or has trained");
-  TERCEL_CHECK(state_->group_size == 1, RuntimeError, printable(state_->folder.path()),
-               ": warm_start: expected one rank, found ", state_->group_size);
+  Model& model = session().model();
   try {
-    return recsys::warm_start(session().model(), state_->dataset, from);
+    if (state_->group != nullptr) message_of_first(*state_->group, {RankCommand::WarmStart, from.checkpoint});
+    return recsys::warm_start(model, state_->dataset, from);
   } catch (...) {
     state_->remove_folder();
     throw;
@@ -532,7 +532,13 @@ const std::vector<std::string>& Trainer::warnings() const { return state_->warni
 void follow_trainer(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup& group) {
   Session session(plan_run(config, dataset).config, dataset, group, RankCalls::FirstLeads);
   session.initialize();
-  session.follow();
+  for (RankMessage message = session.follow(); message.command == RankCommand::WarmStart; message = session.follow()) {
+    LoadedModel from = load_model(message.text);
+    try {
+      warm_start(session.model(), dataset, from);
+    } catch (const ConfigError&) {  // rank 0 has it, too
+    }
+  }
 }
 
 }  // namespace tercel::recsys

@@ -105,8 +105,8 @@ class TERCEL_API Trainer {
       Observer observer, FunctionRef<bool()> go_on = +[] { return true; });
   /**
    * Begins a run without a checkpoint with the weights of another model: recsys::warm_start(). After its errors, which
-   * leave no new folder behind, the trainer cannot run. RuntimeError if the run has a checkpoint or has trained, and
-   * with several ranks.
+   * leave no new folder behind, the trainer cannot run. RuntimeError if the run has a checkpoint or has trained. The
+   * other ranks load the same checkpoint.
    */
   WarmStart warm_start(LoadedModel& from);
   /**

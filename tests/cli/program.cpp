@@ -23,12 +23,6 @@ std::string find_program() {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tercel").string();
 }
 
-/** Found once: a test may change the working folder. */
-const std::string& program_path() {
-  static const std::string path = find_program();
-  return path;
-}
-
 int memory_file(const std::string& content) {
   const int fd = ::memfd_create("tercel_test", MFD_CLOEXEC);
   if (fd < 0 || ::write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
@@ -52,6 +46,12 @@ void limit(decltype(RLIMIT_AS) what, int64_t bytes) {
 }
 
 }  // namespace
+
+/** Found once: a test may change the working folder. */
+const std::string& program_path() {
+  static const std::string path = find_program();
+  return path;
+}
 
 Program::Program(std::vector<std::string> words, const ProgramOptions& options) {
   words.insert(words.begin(), program_path());

@@ -33,10 +33,12 @@ struct ProgramOptions {
   std::string out;              // the standard output goes to this file; empty: to Outcome::out
 };
 
+/** The program, in TERCEL_PROGRAM or beside the test. */
+const std::string& program_path();
+
 /** The running program `tercel`. Killed on destruction if it still runs. */
 class Program {
  public:
-  /** The program is the one in TERCEL_PROGRAM, or beside the test. */
   explicit Program(std::vector<std::string> words, const ProgramOptions& options = {});
   ~Program();
   Program(const Program&) = delete;

@@ -3,21 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "tercel/distributed/mpi_transport.h"
+#include "tercel/util/file.h"
 
 namespace tercel::test {
-
-namespace {
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-}  // namespace
 
 bool can_start_ranks() {
   if (!distributed::has_mpi_module() || std::system("command -v mpirun > /dev/null") != 0) return false;
@@ -31,8 +21,8 @@ pid_t process_of_rank(const std::string& run, int rank) {
   for (std::filesystem::directory_iterator at("/proc", gone), end; !gone && at != end; at.increment(gone)) {
     const std::string pid = at->path().filename();
     if (!std::all_of(pid.begin(), pid.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
-    if (content_of(at->path() / "cmdline").find(run + '\0') != std::string::npos &&
-        content_of(at->path() / "environ").find(variable) != std::string::npos)
+    if (read_system_file((at->path() / "cmdline").string()).find(run + '\0') != std::string::npos &&
+        read_system_file((at->path() / "environ").string()).find(variable) != std::string::npos)
       return std::stoi(pid);
   }
   return -1;

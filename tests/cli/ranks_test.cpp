@@ -1,5 +1,8 @@
 // `tercel train` by several processes, which mpirun starts.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +11,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 
+#include "tercel/recsys/checkpoint.h"
 #include "tercel/util/file.h"
 #include "tercel/util/json_impl.h"
+#include "tercel/util/version.h"
 #include "tests/cli/program.h"
 #include "tests/cli/rank_processes.h"
 #include "tests/util/temporary_folder.h"
@@ -31,6 +38,11 @@ class TrainRanks : public testing::Test {
     const Outcome data = run({"generate", root_ / "data", "--preset", "small", "--rows", "8000", "--quiet"});
     ASSERT_EQ(data.code, 0) << data.err;
   }
+
+  void TearDown() override { ::unsetenv("OMPI_MCA_odls_base_sigkill_timeout"); }
+
+  /** From now on mpirun does not wait for the other ranks when one has ended with an error. */
+  static void end_at_once() { ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1); }
 
   std::vector<std::string> train(const std::string& name, const std::vector<std::string>& more, int epochs = 2) const {
     std::vector<std::string> words = {"train", root_ / "data",         "--model",      "wdl",
@@ -105,14 +117,13 @@ TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
   EXPECT_GE(more["step"].get<int64_t>(), 10) << "it goes on from there";
 }
 
-/** With --restarts; mpirun ends a job at once when a rank is killed. */
+/** With --restarts. */
 class TrainRanksAgain : public TrainRanks {
  protected:
   void SetUp() override {
     TrainRanks::SetUp();
-    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);
+    end_at_once();
   }
-  void TearDown() override { ::unsetenv("OMPI_MCA_odls_base_sigkill_timeout"); }
 
   /** Kills a rank of a run when the run's folder has such a file, and waits until a new process is the rank. */
   void kill_at(const std::string& name, int rank, const std::string& file) const {
@@ -213,6 +224,7 @@ TEST_F(TrainRanks, SigtermSaves) {
 }
 
 TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
+  end_at_once();
   // A damaged row at the end of the only batch, which is in the part of rank 1.
   std::string file;
   for (const std::string& name : list_dir(root_ / "data/train")) file = root_ / "data/train/" + name;
@@ -228,7 +240,131 @@ TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
   EXPECT_NE(outcome.err.find("error: rank 1 of 2: "), std::string::npos) << outcome.err;
 }
 
+TEST_F(TrainRanks, AStoppedRankEndsTheJobWithAWholeCheckpoint) {
+  std::vector<std::unique_ptr<Program>> programs;
+  for (const char* name : {"run-0", "run-1"})
+    programs.push_back(std::make_unique<Program>(train(name, {"--ranks", "2"}, 100'000)));
+  for (const int rank : {0, 1}) {
+    const std::string name = "run-" + std::to_string(rank);
+    wait_for_checkpoint(name);
+    ASSERT_GT(process_of(name, rank), 0);
+    ::kill(process_of(name, rank), SIGSTOP);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  for (const int rank : {0, 1}) {
+    const Outcome outcome = programs[static_cast<size_t>(rank)]->wait();
+    EXPECT_EQ(outcome.code, 7) << outcome.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+    const std::string name = "run-" + std::to_string(rank);
+    EXPECT_NE(outcome.err.find("rank " + std::to_string(rank) + " has given no sign of life for 10 s"),
+              std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(process_of(name, rank), -1);
+    for (const std::string& checkpoint : checkpoints(name))
+      if (checkpoint.find(".tmp-") == std::string::npos)
+        recsys::Checkpoint(root_ / name + "/checkpoints/" + checkpoint, recsys::Verify::Contents);
+    result_of(run(train(name, {"--json", "--resume", "auto", "--threads", "1", "--set", "solver.max_iter=1"})));
+    for (const std::string& checkpoint : checkpoints(name))
+      EXPECT_EQ(checkpoint.size(), 17u) << checkpoint << " is no checkpoint";
+  }
+}
+
+TEST_F(TrainRanks, AFullDiskIsAnErrorWithoutARestart) {
+  end_at_once();
+  Program program(train("run", {"--ranks", "2", "--restarts", "3"}, 100'000));
+  wait_for_checkpoint("run");
+  const pid_t saves = process_of("run", 0);
+  ASSERT_GT(saves, 0);
+  const struct rlimit most = {16384, 16384};
+  ASSERT_EQ(::prlimit(saves, RLIMIT_FSIZE, &most, nullptr), 0);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  const size_t error = outcome.err.find("tercel: error: ");
+  ASSERT_NE(error, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("tercel: error: ", error + 1), std::string::npos) << "said once: " << outcome.err;
+  EXPECT_NE(outcome.err.find("File too large", error), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("could not be saved; the last checkpoint is ", error), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("restart"), std::string::npos) << outcome.err;
+  const Json more =
+      result_of(run(train("run", {"--json", "--resume", "auto", "--threads", "1", "--set", "solver.max_iter=1"})));
+  EXPECT_GE(more["step"].get<int64_t>(), 10) << "the last checkpoint is whole";
+}
+
+TEST_F(TrainRanks, AnotherVersionOrConfigurationIsRefused) {
+  end_at_once();
+  // The program as one of another version: with the same number of characters.
+  std::ifstream in(test::program_path(), std::ios::binary);
+  std::string program(std::istreambuf_iterator<char>(in), {});
+  const std::string now(version());
+  std::string other = now;
+  other.back() = other.back() == '9' ? '8' : '9';
+  size_t places = 0;
+  for (size_t at = 0; (at = program.find(now, at)) != std::string::npos; ++places)
+    program.replace(at, now.size(), other);
+  ASSERT_GT(places, 0u);
+  root_.put("tercel-other", program);
+  ASSERT_EQ(::chmod((root_ / "tercel-other").c_str(), 0755), 0);
+  const std::string module = std::filesystem::path(test::program_path()).parent_path().parent_path() / "lib";
+  ::setenv("LD_LIBRARY_PATH", module.c_str(), 1);
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) ::setenv(name, "1", 1);
+  for (const auto& [what, words] : {std::pair("version of Tercel", root_ / "tercel-other" + " train"),
+                                    std::pair("configuration", test::program_path() + " train --lr 0.5")}) {
+    const std::string rest = " " + root_ / "data" + " --model wdl --quiet --threads 1 --out " + root_ / "run";
+    const std::string command = "mpirun --oversubscribe -n 1 " + test::program_path() + " train" + rest + " : -n 1 " +
+                                words + rest + " > " + root_ / "output 2>&1";
+    const int status = std::system(command.c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2) << root_.get("output");
+    EXPECT_NE(root_.get("output").find(std::string("session: expected the same ") + what +
+                                       " on all ranks, but rank 1 has another than rank 0"),
+              std::string::npos)
+        << root_.get("output");
+    EXPECT_FALSE(exists(root_ / "run"));
+  }
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "LD_LIBRARY_PATH"})
+    ::unsetenv(name);
+}
+
+TEST_F(TrainRanks, BeginWithTheWeightsOfAnotherRun) {
+  end_at_once();
+  ASSERT_EQ(run(train("first", {"--quiet"}, 1)).code, 0);
+  const std::vector<std::string> words = {"--init-from", root_ / "first", "--json", "--ranks"};
+  const auto with = [&words](const char* ranks) {
+    std::vector<std::string> all = words;
+    all.emplace_back(ranks);
+    return all;
+  };
+  const Outcome one = run(train("one", with("1"), 1)), two = run(train("two", with("2"), 1));
+  EXPECT_NEAR(result_of(two)["test"]["auc"].get<double>(), result_of(one)["test"]["auc"].get<double>(), 1e-3);
+  const auto begin = [](const Outcome& outcome) {
+    const size_t at = outcome.err.find("begins with ");
+    return at == std::string::npos ? outcome.err : outcome.err.substr(at, outcome.err.find('\n', at) - at);
+  };
+  EXPECT_TRUE(begin(two).starts_with("begins with ")) << two.err;
+  EXPECT_EQ(begin(two), begin(one));
+  const Outcome none = run(train("none", {"--ranks", "2", "--init-from", root_ / "nothing"}));
+  EXPECT_EQ(none.code, 3) << none.err;
+  EXPECT_NE(none.err.find("tercel: error: " + root_ / "nothing"), std::string::npos) << none.err;
+  EXPECT_EQ(none.err.find("rank "), std::string::npos) << "said once, as of one process: " << none.err;
+  EXPECT_FALSE(exists(root_ / "none"));
+}
+
+TEST_F(TrainRanks, CountTheBadRecordsOfAll) {
+  std::string file;
+  for (const std::string& name : list_dir(root_ / "data/train")) file = root_ / "data/train/" + name;
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(-3, std::ios::end);
+  bytes.put('\x7f');
+  bytes.close();
+  for (const char* ranks : {"1", "2"}) {
+    const Outcome outcome =
+        run(train(std::string("run-") + ranks, {"--json", "--on-bad-record", "skip", "--ranks", ranks}));
+    EXPECT_EQ(result_of(outcome)["bad_records"], 2) << "in each epoch one";
+    EXPECT_NE(outcome.err.find("2 bad records were left out, the first: "), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
+  end_at_once();
   const Outcome outcome = run(train("run", {"--ranks", "2", "--lr", "1e30", "--optimizer", "SGD"}));
   EXPECT_EQ(outcome.code, 6) << outcome.err;
   const size_t first = outcome.err.find("error: step ");
@@ -237,7 +373,6 @@ TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
 }
 
 TEST_F(TrainRanks, Mistakes) {
-  expect_error(run(train("run", {"--ranks", "2", "--init-from", "other"})), 2, {"--init-from: expected one process"});
   for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--ranks", "1"}}) {
     std::vector<std::string> words = train("run", {"--restarts", "2"});
     words.insert(words.end(), more.begin(), more.end());

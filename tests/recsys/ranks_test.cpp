@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
 
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
@@ -17,9 +19,11 @@
 #include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
+#include "tercel/recsys/trainer.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/json_impl.h"
+#include "tercel/util/warning.h"
 #include "tests/distributed/thread_ranks.h"
 #include "tests/recsys/session_state.h"
 #include "tests/recsys/training_data.h"
@@ -71,6 +75,13 @@ Values weights_of(Session& session, ProcessGroup* group = nullptr) {
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
+}
+
+/** Trains to the end; the weights. */
+Values train_on(Session& session) {
+  while (session.step()) {
+  }
+  return weights_of(session);
 }
 
 Found train(Session& session, ScalarType dtype = kFloat32, ProcessGroup* group = nullptr) {
@@ -424,6 +435,147 @@ TEST(RanksOnThreads, ShardsOfACheckpointMustHaveAllRows) {
   Session session(config, dataset);
   session.initialize();
   session.load(Checkpoint(folder));
+}
+
+/** Damages rows of the first file of the train part, so that their checksums are wrong. */
+void damage(const data::Dataset& dataset, const std::vector<int64_t>& rows) {
+  const data::DataFile& file = dataset.train.files.front();
+  std::fstream bytes(dataset.path_of(file), std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekg(0, std::ios::end);
+  const int64_t header = data::norm_header_bytes(data::CheckMode::Sum),
+                record = (static_cast<int64_t>(bytes.tellg()) - header) / file.rows;
+  for (const int64_t row : rows) {
+    bytes.seekp(header + (row + 1) * record - 3);
+    bytes.put('\x7f');
+  }
+}
+
+TEST(RanksOnThreads, CountTheBadRecordsOfAll) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  damage(dataset, {3, 20, 21, 22, 90});
+  // Without dropout: masks are those of the rows that are left of the part, behind a bad record others than of one.
+  const std::vector<std::string> skip = {"data.on_bad_record=skip", "solver.batchsize=32", "layers.dropped.rate=0"};
+  Session alone(stateful_config(skip), dataset);
+  const Found expected = train(alone);
+  EXPECT_EQ(alone.bad_records(), 10);
+  EXPECT_NE(alone.first_bad_record().find("record 3: "), std::string::npos) << alone.first_bad_record();
+  for (const int64_t ranks : {2, 3}) {
+    run_ranks(ranks, [&](ProcessGroup& group) {
+      Session session(stateful_config(skip), dataset, group);
+      session.initialize();
+      for (int i = 0; i < 4; ++i) ASSERT_TRUE(session.step());
+      EXPECT_EQ(session.bad_records(), 5) << "those of the first 128 rows";
+      EXPECT_EQ(session.first_bad_record(), alone.first_bad_record());
+      CheckpointStore store(root / ("run-" + std::to_string(ranks)), 1);
+      session.save(store);
+      while (session.step()) {
+      }
+      EXPECT_EQ(session.bad_records(), 10);
+    });
+    // On another number of ranks the count goes on.
+    const Checkpoint checkpoint(*CheckpointStore(root / ("run-" + std::to_string(ranks)), 1).latest());
+    for (const int64_t others : {1, 2}) {
+      run_ranks(others, [&](ProcessGroup& group) {
+        Session session(stateful_config(skip), dataset, group);
+        session.initialize();
+        session.load(checkpoint);
+        EXPECT_EQ(session.bad_records(), 5);
+        expect_near(train_on(session), expected.weights, 1e-4);
+        EXPECT_EQ(session.bad_records(), 10);
+        EXPECT_NE(session.first_bad_record(), "");
+      });
+    }
+  }
+}
+
+TEST(RanksOnThreads, RefuseTooManyBadRecordsOfAll) {
+  const TemporaryFolder root;
+  data::Dataset dataset = small_dataset(root, 300);
+  damage(dataset, {3, 20, 21, 22, 90});
+  const auto config = [](const char* most) {
+    return stateful_config({"data.on_bad_record=skip", "solver.batchsize=32", most});
+  };
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(config("data.max_bad_records=3"), dataset, group);
+    session.initialize();
+    // Each rank has at most three of them.
+    const std::string message = message_of<DataError>([&] { session.step(); });
+    EXPECT_NE(message.find("4 bad records were left out, the first: "), std::string::npos) << message;
+    EXPECT_NE(message.find("expected at most 3 of all ranks, by max_bad_records"), std::string::npos) << message;
+    EXPECT_TRUE(session.is_whole());
+    EXPECT_EQ(session.steps(), 1);
+    EXPECT_EQ(message_of<DataError>([&] { session.step(); }), message) << "without another step";
+    EXPECT_EQ(session.steps(), 1);
+  });
+  run_ranks(2, [&](ProcessGroup& group) {  // one that follows leaves the error to rank 0
+    Session session(config("data.max_bad_records=3"), dataset, group, RankCalls::FirstLeads);
+    session.initialize();
+    if (group.rank() == 0)
+      EXPECT_NE(message_of<DataError>([&] { session.step(); }), "");
+    else
+      EXPECT_EQ(session.follow().command, RankCommand::End);
+  });
+  // Each evaluation counts its own.
+  dataset.test = dataset.train;
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+  const WarningHandler before = set_warning_handler([&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    warnings.push_back(text);
+  });
+  run_ranks(2, [&](ProcessGroup& group) {
+    const auto go_on = [](int64_t) { return true; };
+    Session session(config("data.max_bad_records=5"), dataset, group);
+    session.initialize();
+    EXPECT_FALSE(session.evaluate(go_on).empty());
+    Session strict(config("data.max_bad_records=4"), dataset, group);
+    strict.initialize();
+    EXPECT_NE(message_of<DataError>([&] { strict.evaluate(go_on); }).find("5 bad records were left out"),
+              std::string::npos);
+  });
+  set_warning_handler(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("evaluate: 5 bad records were left out, the first: "), std::string::npos) << warnings[0];
+}
+
+TEST(RanksOnThreads, BeginWithTheWeightsOfAnotherRun) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const std::vector<std::string> grows = {"layers.e2.sparse_embedding_hparam.table_type=hashed",
+                                          "data.validation=none"};
+  const ModelConfig config = stateful_config(grows);
+  const auto ignore = [](const Progress&) {};
+  const auto go_on = [] { return true; };
+  Trainer(config, dataset, root / "first", Resume::Never).run(ignore);
+  std::vector<Values> expected;
+  const auto train_from = [&](Trainer& trainer) {
+    LoadedModel from = load_model(root / "first");
+    trainer.warm_start(from);
+    std::vector<Values> weights = {weights_of(trainer.session())};
+    trainer.run(ignore);
+    weights.push_back(weights_of(trainer.session()));
+    return weights;
+  };
+  {
+    Trainer alone(config, dataset, root / "alone", Resume::Never);
+    expected = train_from(alone);
+  }
+  run_ranks(3, [&](ProcessGroup& group) {
+    if (group.rank() > 0) return follow_trainer(config, dataset, group);
+    Trainer trainer(config, dataset, root / "ranks", Resume::Never, NewData::Refuse, go_on, &group);
+    const std::vector<Values> found = train_from(trainer);
+    EXPECT_EQ(found[0], expected[0]);
+    expect_near(found[1], expected[1], 1e-3);
+  });
+  // What does not fit is the error of rank 0.
+  run_ranks(2, [&](ProcessGroup& group) {
+    const ModelConfig other = small_preset_config("fm");
+    if (group.rank() > 0) return follow_trainer(other, dataset, group);
+    Trainer trainer(other, dataset, root / "other", Resume::Never, NewData::Refuse, go_on, &group);
+    LoadedModel from = load_model(root / "first");
+    EXPECT_NE(message_of<ConfigError>([&] { trainer.warm_start(from); }), "");
+  });
 }
 
 TEST(RanksOnThreads, SumsHaveSumsAsGradients) {
