@@ -140,6 +140,7 @@ class Copier {
       }
       result_.rows += static_cast<int64_t>(copy.keys.now.size());
       result_.new_rows += copy.keys.without;
+      keep_keys_of_rank(*tables[t], copy.keys);
       tables_.push_back(std::move(copy));
     }
   }
@@ -154,6 +155,16 @@ class Copier {
   static void pair_all(const EmbeddingTable& before, KeyPairs& out) {
     const Tensor keys = before.keys();
     for (int64_t i = 0; i < keys.numel(); ++i) out.add(keys.data<int64_t>()[i], keys.data<int64_t>()[i]);
+  }
+
+  /** Of a table whose rows are on several ranks: those of this one. */
+  static void keep_keys_of_rank(const EmbeddingTable& now, KeyPairs& pairs) {
+    if (now.shard().is_whole()) return;
+    std::vector<int64_t> owners(pairs.now.size());
+    if (!now.owners(pairs.now, owners.data())) now.refuse_keys(tensor_of(pairs.now));
+    const std::vector<int64_t> keys = std::exchange(pairs.now, {}), old_keys = std::exchange(pairs.before, {});
+    for (size_t i = 0; i < keys.size(); ++i)
+      if (owners[i] == now.shard().rank()) pairs.add(keys[i], old_keys[i]);
   }
 
   /** Of an old table that grows: keys that did not occur in its training. */

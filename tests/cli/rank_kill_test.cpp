@@ -1,5 +1,6 @@
 // Kills ranks of `tercel train --ranks 2 --restarts` at random times and compares the result with an undisturbed run.
-// TERCEL_KILLS sets the number of kills (default 20), TERCEL_KILL_SEED the seed of their times.
+// TERCEL_KILLS sets the number of kills (default 20), half of them with each placement, TERCEL_KILL_SEED the seed of
+// their times.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -52,7 +53,8 @@ std::string differences(const std::map<std::string, std::string>& a, const std::
   return names;
 }
 
-class RankKillLoop : public testing::Test {
+/** With each placement of tables: one with all of them on each rank, one with a part. */
+class RankKillLoop : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!test::can_start_ranks()) GTEST_SKIP() << "needs a build with MPI, and mpirun; scripts/test installs both";
@@ -67,7 +69,9 @@ class RankKillLoop : public testing::Test {
     std::vector<std::string> words = {
         "train", root_ / "data", "--model", "dlrm",    "--out",       root_ / name, "--ranks",      "2", "--threads",
         "1",     "--epochs",     "4",       "--quiet", "--optimizer", "Adam",       "--batch-size", "64"};
-    for (const char* option : {"solver.eval_interval=100", "solver.checkpoint_interval=10", "data.validation=none"})
+    for (const std::string& option :
+         {std::string("solver.eval_interval=100"), std::string("data.validation=none"),
+          std::string("solver.checkpoint_interval=10"), std::string("solver.placement=") + GetParam()})
       words.insert(words.end(), {"--set", option});
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -98,8 +102,8 @@ class RankKillLoop : public testing::Test {
   TemporaryFolder root_;
 };
 
-TEST_F(RankKillLoop, RestartedJobsEndInTheSameBits) {
-  const int64_t wanted = number_from("TERCEL_KILLS", 20), seed = number_from("TERCEL_KILL_SEED", 1);
+TEST_P(RankKillLoop, RestartedJobsEndInTheSameBits) {
+  const int64_t wanted = (number_from("TERCEL_KILLS", 20) + 1) / 2, seed = number_from("TERCEL_KILL_SEED", 1);
   std::printf("TERCEL_KILL_SEED=%lld\n", static_cast<long long>(seed));
   const Outcome peace = run(train("peace"));
   ASSERT_EQ(peace.code, 0) << peace.err;
@@ -138,6 +142,9 @@ TEST_F(RankKillLoop, RestartedJobsEndInTheSameBits) {
   }
   EXPECT_EQ(kills, wanted);
 }
+
+INSTANTIATE_TEST_SUITE_P(Placements, RankKillLoop, testing::Values("replicated", "distributed"),
+                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
 }  // namespace tercel::cli

@@ -568,6 +568,21 @@ TEST(RanksOnThreads, BeginWithTheWeightsOfAnotherRun) {
     EXPECT_EQ(found[0], expected[0]);
     expect_near(found[1], expected[1], 1e-3);
   });
+  // With a part of each table: the checkpoint of the end has all of them.
+  std::vector<std::string> distributed = grows;
+  distributed.emplace_back("solver.placement=distributed");
+  const ModelConfig config_of_parts = stateful_config(distributed);
+  run_ranks(2, [&](ProcessGroup& group) {
+    if (group.rank() > 0) return follow_trainer(config_of_parts, dataset, group);
+    Trainer trainer(config_of_parts, dataset, root / "parts", Resume::Never, NewData::Refuse, go_on, &group);
+    LoadedModel from = load_model(root / "first");
+    trainer.warm_start(from);
+    trainer.run(ignore);
+  });
+  Session last(config, dataset);
+  last.initialize();
+  last.load(Checkpoint(list_checkpoints(root / "parts/checkpoints").back()));
+  expect_near(weights_of(last), expected[1], 1e-3);
   // What does not fit is the error of rank 0.
   run_ranks(2, [&](ProcessGroup& group) {
     const ModelConfig other = small_preset_config("fm");

@@ -42,6 +42,8 @@ class TERCEL_API TableShard {
   int64_t rows() const { return count_of(runs_); }
   /** The rank of a row of the table. */
   int64_t owner(int64_t row) const;
+  /** This rank; 0 if it is whole. */
+  int64_t rank() const { return rank_; }
   /** Whether this rank has the row. */
   bool is_own(int64_t row) const { return is_whole() || owner(row) == rank_; }
   /** Whether it is the first of the ranks that have rows, or has all of them. */
