@@ -1,5 +1,6 @@
 #include "python/src/python.h"
 #include "tercel/autograd/checkpoint.h"
+#include "tercel/distributed/error.h"
 #include "tercel/ops/linalg/linalg.h"
 
 namespace tercel::python {
@@ -13,15 +14,19 @@ PyObject* g_io_error = nullptr;
 PyObject* g_numeric_error = nullptr;
 PyObject* g_linalg_error = nullptr;
 PyObject* g_checkpoint_error = nullptr;
+PyObject* g_distributed_error = nullptr;
 
-/** Makes tercel.<name> with one or two base classes; it is never freed. */
-PyObject* new_exception(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
+/** Makes <module>.<name> with one or two base classes, as _C.<name>, or _C._<name> of another module than tercel; never
+ * freed. */
+PyObject* new_exception(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases,
+                        const char* module = "tercel") {
   nb::object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
   Py_ssize_t at = 0;
   for (PyObject* base : bases) PyTuple_SET_ITEM(tuple.ptr(), at++, Py_NewRef(base));
-  const std::string full = str_cat({"tercel.", name});
+  const std::string full = str_cat({module, ".", name});
   nb::object type = own(PyErr_NewExceptionWithDoc(full.c_str(), doc, tuple.ptr(), nullptr));
-  m.attr(name) = type;
+  const std::string attribute = std::string_view(module) == "tercel" ? name : str_cat({"_", name});
+  m.attr(attribute.c_str()) = type;
   return type.release().ptr();
 }
 
@@ -38,6 +43,7 @@ PyObject* type_of(const Error& e) {
   if (dynamic_cast<const ConfigError*>(&e)) return g_config_error;
   if (dynamic_cast<const IoError*>(&e)) return g_io_error;
   if (dynamic_cast<const NumericError*>(&e)) return g_numeric_error;
+  if (dynamic_cast<const DistributedError*>(&e)) return g_distributed_error;
   return PyExc_RuntimeError;
 }
 
@@ -84,6 +90,12 @@ void register_errors(nb::module_& m) {
   g_checkpoint_error =
       new_exception(m, "_CheckpointError", "A checkpointed function saved other tensors when it was recomputed.",
                     {PyExc_RuntimeError});
+  PyObject* const of_groups = new_exception(m, "DistError", "An error of the processes of a group.",
+                                            {PyExc_RuntimeError}, "tercel.distributed");
+  g_distributed_error =
+      new_exception(m, "DistBackendError",
+                    "A process of the group is lost, is late or makes other calls than the others, or there is no MPI.",
+                    {of_groups}, "tercel.distributed");
   nb::register_exception_translator(
       [](const std::exception_ptr& error, void*) {
         try {

@@ -3,6 +3,7 @@
 
 #include "python/src/autograd.h"
 #include "python/src/datasets.h"
+#include "python/src/distributed.h"
 #include "python/src/exchange.h"
 #include "python/src/models.h"
 #include "python/src/op.h"
@@ -61,6 +62,7 @@ NB_MODULE(_C, m) {
   register_models(m);
   register_sessions(m);
   register_tuning(m);
+  register_distributed(m);
   register_return_types(m);
   register_profile(m);
   set_warning_handler(warn);

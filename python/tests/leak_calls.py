@@ -141,8 +141,9 @@ def arguments_of(name, call, parameters):
     return evaluated(ARGUMENTS[name]) if name in ARGUMENTS else None
 
 
-# Global module hooks would affect all later calls, install() renames everything, the others start processes; all have tests.
-STAYS = ("register_module_", "install", "spawn", "start_processes")
+# Global module hooks and a group would affect all later calls, install() renames everything, the others start processes; all
+# have tests.
+STAYS = ("register_module_", "init_process_group", "install", "spawn", "start_processes")
 
 
 def functions():

@@ -190,7 +190,7 @@ LEFT_OUT = {
 }
 # Types whose objects are created by other calls.
 MADE_ELSEWHERE = ("tercel.return_types.", "tercel.OutOfMemoryError", "tercel.DataError", "tercel.ConfigError", "tercel.IoError",
-                  "tercel.NumericError", "tercel.LinAlgError", "tercel.autograd.gradcheck.GradcheckError", "tercel.layout",
+                  "tercel.NumericError", "tercel.LinAlgError", "tercel.distributed.Dist", "tercel.autograd.gradcheck.GradcheckError", "tercel.layout",
                   "tercel.memory_format", "tercel.utils.checkpoint.CheckpointError", "tercel.autograd.function.BackwardCFunction")
 
 

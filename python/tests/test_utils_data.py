@@ -177,7 +177,7 @@ def test_samplers():
     (lambda: tud.BatchSampler(range(2), 2, 0), ValueError, "drop_last should be a boolean value"),
     (lambda: tud.DistributedSampler(range(2), 2, 2), ValueError, r"Invalid rank 2, rank should be in the interval \[0, 1\]"),
     (lambda: tud.DistributedSampler(range(2), 2, -1), ValueError, "Invalid rank -1"),
-    (lambda: tud.DistributedSampler(range(2)), RuntimeError, "Requires distributed package")])
+    (lambda: tud.DistributedSampler(range(2)), ValueError, "Default process group has not been initialized")])
 def test_wrong_arguments_of_samplers(make, error, message):
     with pytest.raises(error, match=message):
         make()

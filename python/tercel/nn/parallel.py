@@ -1,8 +1,9 @@
-"""PyTorch's API for modules on several devices; here there is one device and one process."""
+"""PyTorch's API for modules on several devices, of which there is one here, and in several processes."""
 
 from collections import abc
 
 from tercel import _C
+from tercel.nn._distributed import DistributedDataParallel
 from tercel.nn.module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
@@ -17,13 +18,6 @@ class DataParallel(Module):
 
     def forward(self, *inputs, **kwargs):
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """Raises ValueError: it needs a process group, which cannot be created."""
-
-    def __init__(self, module, *args, **kwargs):
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):

@@ -14,14 +14,16 @@ class DistributedSampler(Sampler[int]):
 
     Process `rank` takes every num_replicas-th index. All take equally many: the first indices are repeated at the end, or
     with drop_last the last ones left out. shuffle permutes by seed plus epoch: call set_epoch() before each epoch.
-    RuntimeError if num_replicas or rank is None, since there are no process groups; ValueError if rank is not in
+    num_replicas and rank are those of the process group by default; ValueError if there is none, or rank is not in
     [0, num_replicas).
     """
 
     def __init__(self, dataset: Any, num_replicas: Optional[int] = None, rank: Optional[int] = None, shuffle: bool = True,
                  seed: int = 0, drop_last: bool = False) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            from tercel import distributed
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
