@@ -26,6 +26,8 @@ class GroupObject {
 
   int64_t rank() const { return group_->rank(); }
   int64_t size() const { return group_->size(); }
+  /** To be used within use(). */
+  distributed::ProcessGroup& get() { return *group_; }
 
   /** f(group) without the GIL, while no other thread of Python uses it. RuntimeError in a child. */
   template <class F>

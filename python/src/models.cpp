@@ -124,7 +124,9 @@ class GatheredPredictions {
 class MetricsObject {
  public:
   explicit MetricsObject(ModelObject& of)
-      : owner_(nb::find(of)), of_(of), evaluator_(of.model(), of.config().solver, recsys::sampling_shift(of.data())) {}
+      : owner_(nb::find(of)), of_(of), evaluator_(of.model(), of.config().solver, recsys::sampling_shift(of.data())) {
+    if (of.group() != nullptr) evaluator_.set_group(of.group()->get());
+  }
   MetricsObject(const MetricsObject&) = delete;
   MetricsObject& operator=(const MetricsObject&) = delete;
 
@@ -132,7 +134,11 @@ class MetricsObject {
     const data::Batch batch = to_batch(parts);
     TERCEL_CHECK(batch.labels.defined(), RuntimeError, "evaluate: the batch has no labels");
     const SingleUser::Use use(of_.user());
-    released([&] { evaluator_.add(batch, of_.model().forward(batch).logits); });
+    const auto add_rows = [&] { evaluator_.add(batch, of_.model().forward(batch).logits); };
+    if (of_.group() != nullptr)
+      of_.group()->use([&](distributed::ProcessGroup&) { add_rows(); });
+    else
+      released(add_rows);
   }
   nb::dict values() const { return from_metrics(evaluator_.values()); }
 

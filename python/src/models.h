@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "python/src/distributed.h"
 #include "python/src/python.h"
 #include "python/src/single_user.h"
 #include "tercel/data/array_inputs.h"
@@ -29,6 +30,8 @@ class ModelObject {
   /** Of the rows that it is trained on. */
   virtual const data::DataIdentity& data() = 0;
   virtual SingleUser& user() = 0;
+  /** Of the processes that train it, each with its part of every batch; null with one process. */
+  virtual GroupObject* group() { return nullptr; }
   /** Python gets tensors of the model. */
   virtual void expect_writes() {}
 };

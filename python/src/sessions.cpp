@@ -45,6 +45,7 @@ NewData to_new_data(bool accepted) { return accepted ? NewData::Accept : NewData
 
 /** A session of its own, or that of a trainer, and who uses it. */
 struct Owned {
+  nb::object group;  // keeps the GroupObject
   std::unique_ptr<Session> session;
   std::unique_ptr<Trainer> trainer;  // null after close()
   bool has_trainer = false;
@@ -58,9 +59,16 @@ struct Owned {
 
 class SessionObject final : public ModelObject {
  public:
-  SessionObject(const ModelConfig& config, nb::handle rows, nb::handle dtype) : owned_(std::make_shared<Owned>()) {
+  /** `group`: of processes that train together, with a schema as rows. */
+  SessionObject(const ModelConfig& config, nb::handle rows, nb::handle dtype, nb::handle group)
+      : owned_(std::make_shared<Owned>()) {
     std::unique_ptr<Session>& own = owned_->session;
-    if (nb::isinstance<data::Dataset>(rows)) {
+    if (!group.is_none()) {
+      owned_->group = nb::borrow(group);
+      const data::Schema schema = to_schema(nb::cast<nb::dict>(rows));
+      nb::cast<GroupObject&>(group).use(
+          [&](distributed::ProcessGroup& ranks) { own = std::make_unique<Session>(config, schema, ranks); });
+    } else if (nb::isinstance<data::Dataset>(rows)) {
       const auto& dataset = nb::cast<const data::Dataset&>(rows);
       own = released([&] { return std::make_unique<Session>(config, dataset); });
     } else {
@@ -83,6 +91,7 @@ class SessionObject final : public ModelObject {
   const ModelConfig& config() override { return session().config(); }
   const data::DataIdentity& data() override { return session().identity().data; }
   SingleUser& user() override { return owned_->user; }
+  GroupObject* group() override { return owned_->group.is_valid() ? nb::cast<GroupObject*>(owned_->group) : nullptr; }
   Session& session() { return owned_->has_trainer ? owned_->open_trainer().session() : *owned_->session; }
   void expect_writes() override { session().expect_writes(); }
   bool has_trainer() const { return owned_->has_trainer; }
@@ -93,6 +102,7 @@ class SessionObject final : public ModelObject {
     owned_->user.check_unused();
     const SingleUser::Use use(owned_->user);
     Session& of = session();
+    if (GroupObject* const ranks = group()) return ranks->use([&](distributed::ProcessGroup&) { return f(of); });
     return released([&] { return f(of); });
   }
 
@@ -423,8 +433,8 @@ void register_session(nb::module_& m) {
   nb::class_<SessionObject, ModelObject> session_class(m, "_Session");
   register_hugectr_files(session_class);
   session_class
-      .def(nb::init<const ModelConfig&, nb::handle, nb::handle>(), nb::arg("config"), nb::arg("rows"),
-           nb::arg("dtype").none())
+      .def(nb::init<const ModelConfig&, nb::handle, nb::handle, nb::handle>(), nb::arg("config"), nb::arg("rows"),
+           nb::arg("dtype").none(), nb::arg("group").none() = nb::none())
       .def("step", [](SessionObject& self) { return self.train([](Session& session) { return session.step(); }); })
       .def("step_batch",
            [](SessionObject& self, nb::handle parts) {

@@ -250,12 +250,10 @@ def test_queries():
 
 
 @needs_mpirun
-@pytest.mark.parametrize("arguments, says", [("world_size=3", "found rank"), ("rank=2", "found rank"),
-                                             ("'nccl'", "expected 'mpi' or None, found 'nccl'")])
-def test_a_group_that_is_not_the_expected_one(arguments, says):
+@pytest.mark.parametrize("arguments", ["world_size=3", "rank=2"])
+def test_a_group_that_is_not_the_expected_one(arguments):
     check(2, f"""
-    rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
-    raises(ValueError, {says!r}, lambda: dist.init_process_group({arguments}))
+    raises(ValueError, "found rank", lambda: dist.init_process_group({arguments}))
     assert not dist.is_initialized()
     """, begin=BEGIN)
 

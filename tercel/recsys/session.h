@@ -73,7 +73,7 @@ class TERCEL_API Session {
           RankCalls calls = RankCalls::Alike);
   /** For batches of the caller's with rows of this schema: without readers and checkpoints. ConfigError. */
   Session(const ModelConfig& config, const data::Schema& schema);
-  /** The same for one rank of several: its part of each batch. Errors as above. */
+  /** The same as one rank of several, each with its part of every batch: RankCalls::Alike. Errors as above. */
   Session(const ModelConfig& config, const data::Schema& schema, distributed::ProcessGroup& group);
   ~Session();
   Session(const Session&) = delete;

@@ -25,6 +25,7 @@ struct BadRecordsOfRanks : DataError {
 
 }  // namespace
 
+/** No effect with one rank. */
 void Session::join(distributed::ProcessGroup& group) {
   if (group.size() == 1) return;
   group_ = &group;

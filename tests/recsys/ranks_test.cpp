@@ -215,6 +215,26 @@ TEST(RanksOnThreads, HaveTheSameRowsOfTablesThatGrow) {
   }
 }
 
+TEST(RanksOnThreads, TrainBatchesOfTheCaller) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const std::vector<Found> expected = train_with(2, stateful_config(), dataset);
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session reading(stateful_config(), dataset, group), session(stateful_config(), dataset.schema, group);
+    session.initialize();
+    data::ReaderOptions options = reading.train_reader().options();
+    data::BatchReader reader(dataset, data::PartName::Train, options);
+    Values losses;
+    for (data::Batch batch; reader.next(batch);) {
+      session.step(batch);
+      losses.push_back(session.loss());
+    }
+    const Found& of_rank = expected[static_cast<size_t>(group.rank())];
+    EXPECT_EQ(losses, of_rank.losses);
+    EXPECT_EQ(weights_of(session), of_rank.weights);
+  });
+}
+
 TEST(Ranks, TrainEachShippedModel) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);

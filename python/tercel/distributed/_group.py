@@ -209,7 +209,8 @@ def _close(of: Any) -> None:
     of.close()
 
 
-def _abort(of: Any, code: int) -> None:
+def end_job(of: Any, code: int) -> None:
+    """Ends all processes of the job, this one too."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -231,7 +232,7 @@ def _at_exit() -> None:
         except BaseException as raised:  # noqa: B902: Ctrl-C too
             traceback.print_exc()
             error = raised
-    _abort(of, _COMMUNICATION if isinstance(error, DistError) else _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
+    end_job(of, _COMMUNICATION if isinstance(error, DistError) else _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
 
 def destroy_process_group(group: Optional[ProcessGroup] = None) -> None:

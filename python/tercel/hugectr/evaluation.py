@@ -7,6 +7,7 @@ import numpy as np
 import tercel.recsys as tr
 from tercel import _C
 from tercel.data import Batch
+from tercel.hugectr import _ranks
 from tercel.hugectr.enums import MetricsType
 from tercel.recsys.model import _parts_of
 
@@ -60,9 +61,9 @@ class Evaluation:
             self._found = _C._Metrics(self._session._of)
         self._found.add(_parts_of(batch))
         if self._needs_predictions:
-            predictions = self._session.predict(batch).numpy()
+            predictions = _ranks.rows_of_all(self._session.predict(batch)).numpy()
             self._predictions.append(predictions if predictions.ndim == 1 else predictions[:, 0])
-            self._labels.append(batch.labels.numpy()[:, 0].copy())
+            self._labels.append(_ranks.rows_of_all(batch.labels).numpy()[:, 0].copy())
 
     def values(self) -> List[Tuple[str, float]]:
         """(name, value) of each metric; the next batches are a new evaluation."""

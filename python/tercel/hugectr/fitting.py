@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence,
 
 import tercel.data as td
 from tercel import _C
-from tercel.hugectr import log
+from tercel.hugectr import _ranks, log
 from tercel.hugectr.enums import MetricsType
 from tercel.hugectr.translate import bottoms_of, tops_of
 
@@ -59,11 +59,14 @@ class _Loop:
         return not stop
 
     def call(self, event: str, *arguments: Any) -> bool:
-        """Calls every callback of the solver; whether one of them ends the training. Epoch mode has none."""
+        """
+        Calls every callback of the solver; whether one of them, of several processes on rank 0, ends the training.
+        Epoch mode has none.
+        """
         if not self.solver.repeat_dataset:
             return False
         stops = [bool(getattr(callback, event)(*arguments)) for callback in self.solver.training_callbacks]
-        return any(stops)
+        return bool(_ranks.of_first(any(stops))) if stops else False
 
     def evaluate(self) -> bool:
         """Evaluates and prints the metrics; whether the training ends."""
@@ -156,8 +159,10 @@ def _listed(names: List[str]) -> str:
 def print_summary(layers: Sequence[Dict[str, Any]], summary: Optional[str]) -> None:
     """
     Prints the inputs, and each layer with its tensors, and with its shapes and parameters, of Tercel's summary of them,
-    which there is when the model is compiled.
+    which there is when the model is compiled; of several processes the first one does.
     """
+    if not _ranks.is_first():
+        return
     data = layers[0]
     dims = data["label"]["label_dim"]
     labels = [f"{name}: (None, {dim})" for name, dim in zip(

@@ -8,7 +8,7 @@ import numpy as np
 import tercel.data as td
 import tercel.recsys as tr
 from tercel import _C
-from tercel.hugectr import fitting, log
+from tercel.hugectr import _ranks, fitting, log
 from tercel.hugectr.arguments import check_choice, name_list, one_of
 from tercel.hugectr.embedding import EmbeddingCollectionConfig, SparseEmbedding
 from tercel.hugectr.enums import DataReaderType_t, Tensor_t
@@ -21,6 +21,7 @@ from tercel.hugectr.solver import CreateOptimizer, CreateSolver
 from tercel.hugectr.sources import Files, Reader
 from tercel.hugectr.tables import Table, check_memory, inputs_of, tables_of
 from tercel.hugectr.translate import (bottoms_of, engine_layers, is_embedding, is_loss, label_columns_swapped, tops_of)
+from tercel.recsys.config import _config_of
 
 __all__ = ["Model"]
 
@@ -34,7 +35,8 @@ _ABSENT = {"get_embedding_training_cache": _NO_CACHE, "get_model_oversubscriber"
 class Model:
     """
     A model as HugeCTR's scripts build it: inputs, embeddings and layers are added, compile() makes it, fit() trains it.
-    One process with its threads does the work of all GPUs, on batches of the solver's sizes.
+    One process with its threads does the work of all GPUs, on batches of the solver's sizes; of several that mpirun
+    starts each trains its part of every batch, and has the same weights and metrics as the others.
     """
 
     def __init__(self, solver: CreateSolver, reader_params: DataReaderParams,
@@ -90,7 +92,7 @@ class Model:
 
     def graph_to_json(self, graph_config_file: Any) -> None:
         """Writes the graph as HugeCTR's JSON."""
-        write_graph(graph_config_file, self._solver.model_name, self._layers, self._gpus())
+        _ranks.once(lambda: write_graph(graph_config_file, self._solver.model_name, self._layers, self._gpus()))
 
     def _gpus(self) -> int:
         return sum(len(node) for node in self._solver.vvgpu)
@@ -126,7 +128,8 @@ class Model:
         check_memory(list(self._tables.values()))
         config = {"model_name": "model", "layers": self._engine, "solver": self._solver.options(),
                   "optimizer": {**self._optimizer.to_json(), "update_type": "Local"}}
-        session = tr.Session(config, self._schema)
+        session = tr.Session._wrap(_C._Session(_config_of(config, None, None, None), self._schema._values(), None,
+                                               _ranks.group()))
         inputs = inputs_of(self._engine, list(self._tables.values()))
         common: Dict[str, Any] = {"repeat": self._solver.repeat_dataset, "workers": self._params.num_workers,
                                   "seed": self._solver.seed}
@@ -299,7 +302,8 @@ class Model:
     def check_out_tensor(self, tensor_name: str, tensor_type: Tensor_t) -> Any:
         """
         A tensor of the graph as a float32 array: what the model as it is now makes of the last batch of training, or of
-        evaluation. As in HugeCTR, the logits of a loss are probabilities in evaluation.
+        evaluation; of several processes, of this one's part. As in HugeCTR, the logits of a loss are probabilities in
+        evaluation.
         """
         check_choice(tensor_type, Tensor_t, "check_out_tensor: tensor_type")
         if tensor_type not in self._last:
@@ -320,10 +324,13 @@ class Model:
         if batch is None:
             log.info("Reach end of eval dataset. Skip export prediction")
             return
-        for path, values in ((output_prediction_file_name, session.predict(batch)),
-                             (output_label_file_name, batch.labels)):
-            with open(path, "a", encoding="ascii") as file:
-                file.writelines(f"{number:g} " for number in values.numpy().reshape(-1))
+        predictions, labels = _ranks.rows_of_all(session.predict(batch)), _ranks.rows_of_all(batch.labels)
+
+        def write() -> None:
+            for path, values in ((output_prediction_file_name, predictions), (output_label_file_name, labels)):
+                with open(path, "a", encoding="ascii") as file:
+                    file.writelines(f"{number:g} " for number in values.numpy().reshape(-1))
+        _ranks.once(write)
 
     # What is trained.
 
@@ -373,11 +380,13 @@ class Model:
         prefix0_sparse_N.model and so on. Collections are written by embedding_dump(). An error is raised (HugeCTR only
         prints it).
         """
-        folder = os.path.dirname(prefix)
-        if folder:
-            os.makedirs(folder, exist_ok=True)
-        self.session._of.hugectr_save(prefix, iter)
-        sparse = self._sparse()
+        folder, session, sparse = os.path.dirname(prefix), self.session, self._sparse()
+
+        def write() -> None:
+            if folder:
+                os.makedirs(folder, exist_ok=True)
+            session._of.hugectr_save(prefix, iter)
+        _ranks.once(write)
         log.info(f"Wrote the model to {prefix}_dense_{iter}.model" +
                  (f" and {prefix}0_sparse_{iter}.model" + ("..." if len(sparse) > 1 else "") if sparse else ""))
 
@@ -434,8 +443,8 @@ class Model:
     def embedding_dump(self, path: str, table_names: Sequence[str] = ()) -> None:
         """Writes the tables of the collection, or some, to path/embedding_collection_0."""
         names = self._collection(name_list(list(table_names), "embedding_dump: table_names"))
-        self.session._of.hugectr_save_collection(os.path.join(path, "embedding_collection_0"), names,
-                                                 bool(self._solver.i64_input_key))
+        folder, wide = os.path.join(path, "embedding_collection_0"), bool(self._solver.i64_input_key)
+        _ranks.once(lambda: self.session._of.hugectr_save_collection(folder, names, wide))
 
     def embedding_load(self, path: str, table_names: Sequence[str] = ()) -> None:
         """Sets them from such a folder."""

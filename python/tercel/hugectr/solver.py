@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
 from tercel import _C
+from tercel.hugectr import _ranks
 from tercel.hugectr.arguments import check_choice, given_without_effect
 from tercel.hugectr.enums import AllReduceAlgo, DeviceLayout, LrPolicy_t, MetricsType, Optimizer_t, Update_t
 
@@ -15,7 +16,8 @@ __all__ = ["CreateOptimizer", "CreateSolver", "bytes_of_row", "states_of"]
 class CreateSolver:
     """
     How a model is trained; names and defaults are HugeCTR's. The batch sizes are those of all GPUs together. What only
-    GPUs have is accepted and has no effect; docs/guide/from_hugectr.md lists every argument.
+    GPUs have is accepted and has no effect; docs/guide/from_hugectr.md lists every argument. Of several processes that
+    mpirun starts each is a node of vvgpu, one of its lists.
     """
 
     model_name: str = ""
@@ -77,8 +79,9 @@ class CreateSolver:
         gpus = [gpu for node in self.vvgpu for gpu in node]
         if not gpus:
             raise _C.ConfigError("CreateSolver: vvgpu: expected at least one GPU, found none")
+        _ranks.check_nodes(len(self.vvgpu))
         if self.seed == 0:
-            self.seed = secrets.randbits(32) | 1
+            self.seed = _ranks.of_first(secrets.randbits(32) | 1)
 
     def without_effect(self) -> List[str]:
         """The arguments that were given and mean nothing on a CPU."""

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import tercel.data as td
 from tercel import _C
-from tercel.hugectr import log
+from tercel.hugectr import _ranks, log
 from tercel.hugectr.enums import Check_t, DataReaderType_t, Embedding_t
 from tercel.hugectr.reader import DataReaderParams
 from tercel.hugectr.solver import CreateSolver
@@ -179,7 +179,7 @@ class Reader:
         self._files, self._sources, self._is_eval, self._repeat = files, list(sources), is_eval, repeat
         self._options: Dict[str, Any] = {
             "batch_size": batch_size, "inputs": inputs, "shuffle": shuffle, "seed": seed, "binary_labels": False,
-            "num_workers": max(1, min(workers, os.cpu_count() or 1))}
+            "num_workers": max(1, min(workers, os.cpu_count() or 1)), **_ranks.part()}
         if shuffle:
             self._options["shuffle_unit"] = "batches"
         self._drop_last = drop_last
