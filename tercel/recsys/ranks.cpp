@@ -28,7 +28,9 @@ struct SumOverRanks : Function<SumOverRanks> {
 
 }  // namespace
 
-void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
+void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) { start_sum_over_ranks(group, x).wait(); }
+
+distributed::Work start_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
   const TensorOptions like(x.dtype(), x.device());
   const auto add_up = [like](void* out, Span<const void*> parts, int64_t count) {
     std::vector<Tensor> arrays;
@@ -36,7 +38,7 @@ void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
     for (const void* part : parts) arrays.push_back(from_blob(const_cast<void*>(part), {count}, like));
     reduce_arrays(ArrayReduction::Sum, from_blob(out, {count}, like), arrays);
   };
-  group.all_reduce(x.detach(), add_up).wait();
+  return group.all_reduce(x.detach(), add_up);
 }
 
 Tensor recorded_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {

@@ -15,6 +15,8 @@ namespace tercel::recsys {
 
 /** Gives x, contiguous, the sum of all ranks' x. */
 TERCEL_API void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x);
+/** The same, while the caller goes on: x may be read and changed when it is done. */
+[[nodiscard]] TERCEL_API distributed::Work start_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x);
 /** The sum of all ranks' x, recorded like any op: its gradient is the sum of all ranks' gradients. */
 TERCEL_API Tensor recorded_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x);
 /** The number of each rank. */

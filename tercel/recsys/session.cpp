@@ -207,6 +207,7 @@ bool Session::initialize(const TensorOptions& place, FunctionRef<bool()> go_on) 
   dense.l1 += l1_;
   dense.l2 += l2_;
   dense_.emplace(dense, model_.parameters().weights());
+  if (group_ != nullptr) buckets_.emplace(model_.parameters(), *group_);
   if (config_.solver.clip_grad_value > 0) {
     const optim::GradientClip clip{config_.solver.clip_grad_value};
     dense_->set_clip(clip);
@@ -277,7 +278,14 @@ void Session::step(const data::Batch& batch) { train(batch); }
 /** A step; false if the batch was skipped instead. */
 bool Session::train(const data::Batch& batch) {
   try {
-    forward_backward(batch);
+    overlaps_ = group_ != nullptr;
+    try {
+      forward_backward(batch);
+    } catch (...) {
+      overlaps_ = false;
+      throw;
+    }
+    overlaps_ = false;
     try {
       reduce();
     } catch (...) {
@@ -313,6 +321,7 @@ void Session::forward_backward(const data::Batch& batch) {
   try {
     const Tensor loss = forward(batch);
     const ProfileRange range("backward", RangeKind::Annotation);
+    if (overlaps_) buckets_->begin();
     if (loss.requires_grad())  // else everything is frozen
       name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
   } catch (...) {

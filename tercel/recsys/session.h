@@ -31,6 +31,7 @@
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/evaluate.h"
+#include "tercel/recsys/gradient_buckets.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/recsys/ranks.h"
@@ -292,6 +293,8 @@ class TERCEL_API Session {
   Model model_;
   distributed::ProcessGroup* group_ = nullptr;  // null with one rank
   bool leads_ = false;                          // the others
+  std::optional<GradientBuckets> buckets_;      // with several ranks
+  bool overlaps_ = false;                       // whether backward begins the sums of gradients
   RunIdentity identity_;
   std::string dataset_name_;
   std::unique_ptr<data::BatchReader> train_reader_, validation_reader_, test_reader_;

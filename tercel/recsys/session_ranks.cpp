@@ -65,6 +65,7 @@ RankMessage Session::follow() {
 }
 
 void Session::leave_ranks() {
+  buckets_.reset();
   group_ = nullptr;
   leads_ = false;
 }
@@ -198,7 +199,7 @@ void Session::reduce() {
   check_gradients("reduce");
   if (group_ == nullptr) return;
   const ProfileRange range("reduce gradients", RangeKind::Annotation);
-  sum_over_ranks(*group_, model_.parameters().gradients());
+  buckets_->finish();
   model_.embeddings().reduce_gradients();
 }
 

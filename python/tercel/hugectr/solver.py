@@ -98,7 +98,9 @@ class CreateSolver:
         return {"seed": self.seed, "batchsize": self.batchsize, "batchsize_eval": self.batchsize_eval, "lr": self.lr,
                 "warmup_steps": self.warmup_steps, "decay_start": self.decay_start,
                 # Without a step of decay the rate is end_lr right after decay_start, as with one.
-                "decay_steps": max(1, self.decay_steps), "decay_power": self.decay_power, "end_lr": self.end_lr}
+                "decay_steps": max(1, self.decay_steps), "decay_power": self.decay_power, "end_lr": self.end_lr,
+                # Files of tables are written by rank 0.
+                "placement": "replicated"}
 
 
 _HPARAMS = {Optimizer_t.Adam: ("adam_hparam", ("beta1", "beta2", "epsilon")),

@@ -1,6 +1,7 @@
 #include "tercel/recsys/embedding/embedding_collection.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "tercel/autograd/autograd.h"
@@ -256,21 +257,53 @@ void EmbeddingCollection::gather_gradients() {
   const std::vector<int64_t> alike(static_cast<size_t>(group_->size()), tables);
   const Tensor all_counts = rows_of_ranks(*group_, own_counts, alike);
   for (Group& group : groups_) group.unique_rows.release();
-  std::vector<int64_t> counts(alike.size());
+  // Rows and values of all tables travel together, table by table.
+  const auto count_of = [&](size_t rank, size_t i) {
+    return std::max<int64_t>(all_counts.data<int64_t>()[rank * here.size() + i], 0);
+  };
+  std::vector<int64_t> row_bytes(here.size()), bytes(alike.size(), 0);
+  for (size_t i = 0; i < here.size(); ++i) {
+    const Tensor& weight = tables_[here[i]]->weight();
+    row_bytes[i] = weight.size(1) * static_cast<int64_t>(item_size(weight.dtype()));
+    for (size_t r = 0; r < bytes.size(); ++r)
+      bytes[r] += count_of(r, i) * (static_cast<int64_t>(sizeof(int64_t)) + row_bytes[i]);
+  }
+  const Tensor packed = empty({bytes[static_cast<size_t>(group_->rank())]}, kUInt8);
+  auto* to = packed.data<uint8_t>();
+  for (const Gradient& gradient : own)
+    if (gradient.defined())
+      for (const Tensor& t : {gradient.rows, gradient.values}) {
+        std::memcpy(to, t.data_ptr(), t.nbytes());
+        to += t.nbytes();
+      }
+  const Tensor gathered = rows_of_ranks(*group_, packed, bytes);
+  const auto* from = gathered.data<uint8_t>();
+  std::vector<Gradient> all(here.size());
+  std::vector<int64_t> done(here.size(), 0);
   for (size_t i = 0; i < here.size(); ++i) {
     bool is_defined = false;  // on one rank
-    for (size_t r = 0; r < counts.size(); ++r) {
-      const int64_t count = all_counts.data<int64_t>()[r * here.size() + i];
-      is_defined |= count != kNone;
-      counts[r] = std::max<int64_t>(count, 0);
+    int64_t rows = 0;
+    for (size_t r = 0; r < bytes.size(); ++r) {
+      is_defined |= all_counts.data<int64_t>()[r * here.size() + i] != kNone;
+      rows += count_of(r, i);
     }
-    if (!is_defined) continue;
     const Tensor& weight = tables_[here[i]]->weight();
-    if (!own[i].defined())
-      own[i] = {empty({0, weight.size(1)}, TensorOptions(weight.dtype(), weight.device())), empty({0}, kInt64)};
-    const Tensor rows = rows_of_ranks(*group_, own[i].rows, counts);
-    set_gradient(weight, {rows_of_ranks(*group_, own[i].values, counts), rows});
+    if (is_defined)
+      all[i] = {empty({rows, weight.size(1)}, TensorOptions(weight.dtype(), weight.device())), empty({rows}, kInt64)};
   }
+  for (size_t r = 0; r < bytes.size(); ++r)
+    for (size_t i = 0; i < here.size(); ++i) {
+      const auto count = static_cast<size_t>(count_of(r, i)), width = static_cast<size_t>(row_bytes[i]);
+      if (count == 0) continue;
+      std::memcpy(all[i].rows.data<int64_t>() + done[i], from, count * sizeof(int64_t));
+      from += count * sizeof(int64_t);
+      std::memcpy(static_cast<std::byte*>(all[i].values.data_ptr()) + static_cast<size_t>(done[i]) * width, from,
+                  count * width);
+      from += count * width;
+      done[i] += static_cast<int64_t>(count);
+    }
+  for (size_t i = 0; i < here.size(); ++i)
+    if (all[i].defined()) set_gradient(tables_[here[i]]->weight(), std::move(all[i]));
 }
 
 /** Of vectors that came from other ranks: sends them there. */

@@ -1,6 +1,7 @@
 #include "tercel/recsys/embedding/row_exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <random>
 
@@ -17,28 +18,47 @@ namespace tercel::recsys {
 struct RowExchange::UniqueKeys {
   struct Entry {
     int64_t key = 0;
-    int64_t number = 0;
-    uint64_t call = 0;  // in which it was set
+    uint32_t number = 0;
+    uint32_t call = 0;  // in which it was set
   };
   std::vector<Entry> entries;
-  uint64_t call = 0;
+  uint32_t call = 0;
   // Other in each process, so that nobody can choose keys that fall together; numbers do not depend on it.
   uint64_t salt = std::random_device()();
-  int64_t size = 0;
 
-  void begin(int64_t keys) {
-    const size_t wanted = std::bit_ceil(static_cast<size_t>(2 * keys) + 16);
-    if (entries.size() < wanted) entries.assign(wanted, {});
-    ++call;
-    size = 0;
-  }
-  int64_t number_of(int64_t key) {
+  size_t place_of(int64_t key) const {
     uint64_t hash = (static_cast<uint64_t>(key) ^ salt) * 0xd6e8feb86659fd93U;
     hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93U;
-    for (size_t i = (hash ^ hash >> 32) & (entries.size() - 1);; i = (i + 1) & (entries.size() - 1)) {
-      Entry& entry = entries[i];
-      if (entry.call != call) entry = {key, size++, call};
-      if (entry.key == key) return entry.number;
+    return (hash ^ hash >> 32) & (entries.size() - 1);
+  }
+  /** Gives numbers[i] the number of keys[i], and appends the different keys. */
+  void number(Span<int64_t> keys, int64_t* numbers, std::vector<int64_t>& different) {
+    const size_t wanted = std::bit_ceil(2 * keys.size() + 16);
+    if (entries.size() < wanted || ++call == 0) {
+      entries.assign(std::max(wanted, entries.size()), {});
+      call = 1;
+    }
+    constexpr size_t kBlock = 32;  // keys whose cache misses overlap
+    std::array<size_t, kBlock> places{};
+    for (size_t begin = 0; begin < keys.size(); begin += kBlock) {
+      const size_t count = std::min(kBlock, keys.size() - begin);
+      for (size_t i = 0; i < count; ++i) {
+        places[i] = place_of(keys[begin + i]);
+        __builtin_prefetch(&entries[places[i]], 1);
+      }
+      for (size_t i = 0; i < count; ++i) {
+        const int64_t key = keys[begin + i];
+        for (size_t at = places[i];; at = (at + 1) & (entries.size() - 1)) {
+          Entry& entry = entries[at];
+          if (entry.call != call) {
+            entry = {key, static_cast<uint32_t>(different.size()), call};
+            different.push_back(key);
+          }
+          if (entry.key != key) continue;
+          numbers[begin + i] = entry.number;
+          break;
+        }
+      }
     }
   }
 };
@@ -83,11 +103,8 @@ void RowExchange::number_keys(const Request& request, std::vector<std::vector<in
   auto* const position = positions.data<int64_t>();
   std::vector<int64_t> different;
   if (request.is_unique) {
-    unique_->begin(n);
-    for (int64_t i = 0; i < n; ++i) {
-      position[i] = unique_->number_of(all[i]);
-      if (position[i] == static_cast<int64_t>(different.size())) different.push_back(all[i]);
-    }
+    different.reserve(static_cast<size_t>(n));
+    unique_->number({all, static_cast<size_t>(n)}, position, different);
   } else {
     different.assign(all, all + n);
     for (int64_t i = 0; i < n; ++i) position[i] = i;
