@@ -1,5 +1,5 @@
 // Any text as a manifest, or as an evaluation beside a valid manifest, gives a checkpoint or a DataError; a
-// checkpoint's model is built or refused. A text that starts with 'C' is the content of a manifest with a correct
+// checkpoint's model is built or refused, and a table in shards is looked for. A text that starts with 'C' is the content of a manifest with a correct
 // checksum, one that starts with 'E' that of an evaluation.
 #include <unistd.h>
 
@@ -86,6 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (checkpoint.info().step < 0) std::abort();
     checkpoint.check_fingerprint(checkpoint.info().fingerprint);
     build(checkpoint.identity());
+    // The file is no tensor's, so that shards of any rows end in an error.
+    if (checkpoint.map("table-0", "table", tercel::kFloat32, {8, 2}).defined()) std::abort();
   } catch (const tercel::DataError&) {
   }
   static const std::string whole = whole_manifest(folder);
