@@ -24,6 +24,16 @@ constexpr int64_t kBusyPolls = 4096;
 // Collectives whose names are known when another rank tells which it works on.
 constexpr int64_t kRemembered = 1024;
 
+// Kinds of collectives are told apart by tags, so that messages of different ones are never taken for each other.
+constexpr int32_t kKinds = 61;
+
+/** FNV-1a of a name, which is different for those of all collectives. */
+int32_t kind_of(std::string_view name) {
+  uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return static_cast<int32_t>(hash % kKinds);
+}
+
 double seconds_of(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
@@ -41,8 +51,8 @@ Exchange::Exchange(Transport& transport, const GroupOptions& options)
 void Exchange::begin(const char* name, const std::atomic<bool>& is_awaited) {
   name_ = name;
   is_awaited_ = &is_awaited;
-  tag_ = (tag_ + 1) % kLifeTag;
   names_[static_cast<size_t>(++number_ % kRemembered)] = name;
+  tag_ = static_cast<int32_t>(number_ % (kLifeTag / kKinds)) * kKinds + kind_of(name);
   compare(*heard_sign_);
 }
 
