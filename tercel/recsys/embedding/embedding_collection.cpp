@@ -271,7 +271,7 @@ void EmbeddingCollection::gather_gradients() {
   const Tensor packed = empty({bytes[static_cast<size_t>(group_->rank())]}, kUInt8);
   auto* to = packed.data<uint8_t>();
   for (const Gradient& gradient : own)
-    if (gradient.defined())
+    if (gradient.defined() && gradient.rows.numel() > 0)
       for (const Tensor& t : {gradient.rows, gradient.values}) {
         std::memcpy(to, t.data_ptr(), t.nbytes());
         to += t.nbytes();
