@@ -197,6 +197,35 @@ def test_tensors_of_open_works():
 
 
 @needs_mpirun
+def test_several_threads_wait_for_a_work():
+    check(2, """
+    import threading
+    for _ in range(30):
+        parts, least = [tc.zeros(100000) for _ in range(size)], []
+        work = dist.all_gather(parts, tc.ones(100000), async_op=True)
+        def look():
+            work.wait()
+            least.append(min(part.min().item() for part in parts))
+        threads = [threading.Thread(target=look) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert least == [1, 1, 1], least
+    # What could not be copied back is an error each time.
+    x = tc.ones(20, 10).t()
+    work = dist.all_reduce(x, async_op=True)
+    x.resize_(7)
+    for _ in range(2):
+        try:
+            work.wait()
+            raise SystemExit("no error")
+        except RuntimeError:
+            assert not work.is_success()
+    """)
+
+
+@needs_mpirun
 def test_wrong_arguments_reach_nobody():
     """What is wrong on one rank alone is found before the others wait."""
     check(2, """

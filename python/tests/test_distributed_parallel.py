@@ -70,6 +70,17 @@ def test_no_sync():
     for first in (0, 4, 8):
         loss_of(alone, slice(first, first + 4)).backward()
     same_gradients(model, alone)
+    # A forward in no_sync() leaves the backward of the one before it.
+    alone.zero_grad(), model.zero_grad()
+    loss = loss_of(model, own(0, 4))
+    with model.no_sync():
+        loss_of(model, own(4, 8))
+    loss.backward(), loss_of(alone, slice(0, 4)).backward()
+    same_gradients(model, alone)
+    with model.no_sync():
+        loss_of(model, own(4, 8)).backward()
+    dist.all_gather(gradients, model.module[0].weight.grad.clone())
+    assert not tc.equal(*gradients)
     """)
 
 

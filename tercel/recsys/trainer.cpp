@@ -292,7 +292,8 @@ struct Trainer::State {
     std::string problem;
     try {
       if (is_saved()) return "; " + saved_text();
-      if (saving && lock->is_in_place()) {
+      // Whose rank is lost can save alone, also where all of them were about to.
+      if (saving && kind != ExitCode::Communication && lock->is_in_place()) {
         problem = "could not be saved";
       } else if (!session.is_whole()) {
         problem = kind == ExitCode::Numeric ? "is not finite, and not saved"

@@ -9,6 +9,7 @@ call works on a copy, and its results are copied back when the work is found to 
 import datetime
 import enum
 import math
+import threading
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from tercel import _C
@@ -38,6 +39,8 @@ class Work:
 
     def __init__(self, of: Any, finish: Optional[Callable[[], None]] = None) -> None:
         self._of, self._finish = of, finish
+        self._error: Optional[Exception] = None  # of finish
+        self._lock = threading.Lock()  # several threads may wait
 
     def wait(self, timeout: Optional[datetime.timedelta] = None) -> bool:
         """
@@ -46,9 +49,15 @@ class Work:
         """
         if not self._of.wait(None if timeout is None else seconds_of(timeout)):
             raise DistBackendError(f"Work: the collective is not done after {timeout}")
-        finish, self._finish = self._finish, None
-        if finish is not None:
-            finish()
+        with self._lock:
+            finish, self._finish = self._finish, None
+            if finish is not None:
+                try:
+                    finish()
+                except Exception as error:  # noqa: B902: every wait raises it
+                    self._error = error
+        if self._error is not None:
+            raise self._error
         return True
 
     def is_completed(self) -> bool:

@@ -60,6 +60,7 @@ class Reducer:
         """`rows`: the ids of parameters with sparse gradients."""
         self.group, self.named, self.as_views = group, named, as_views
         self.is_syncing = True
+        self._awaits_backward = False  # of a forward that syncs
         self._used = [False] * len(named)
         self._has_begun = False
         self._next = 0
@@ -112,6 +113,13 @@ class Reducer:
             self._has_begun = True
             _C._queue_callback(self._finish)
 
+    def expect_backward(self, syncs: bool) -> None:
+        """Of a forward; one in no_sync() leaves the backward of an earlier one to be averaged, as in PyTorch."""
+        if syncs:
+            self.is_syncing = self._awaits_backward = True
+        elif not self._awaits_backward:
+            self.is_syncing = False
+
     def reset_after_error(self) -> None:
         """Before a forward: the last pass may have ended with an exception."""
         if self._has_begun:
@@ -159,6 +167,7 @@ class Reducer:
                     parameter.grad.copy_(view)
         if self._rows:
             self._reduce_rows()
+        self._awaits_backward = False
         self._reset()
 
     def _reduce_rows(self) -> None:
@@ -301,7 +310,7 @@ class DistributedDataParallel(Module):
             return self.module(*inputs, **kwargs)
         if _C.is_grad_enabled():
             self._reducer.reset_after_error()
-            self._reducer.is_syncing = self.require_backward_grad_sync
+            self._reducer.expect_backward(self.require_backward_grad_sync)
         if self.broadcast_buffers and self.require_forward_param_sync:
             _broadcast(self._reducer.group, self._state(self.module.named_buffers()))
         self.require_forward_param_sync = is_trained
