@@ -53,15 +53,17 @@ class TrainRanks : public testing::Test {
     return words;
   }
 
+  /** Names of what is in the folder of a run's checkpoints. */
   std::vector<std::string> checkpoints(const std::string& name) const {
     const std::string folder = root_ / name + "/checkpoints";
     return exists(folder) ? list_dir(folder) : std::vector<std::string>();
   }
 
-  /** Waits until a run has a checkpoint. */
+  /** Waits until a run has a complete checkpoint. */
   void wait_for_checkpoint(const std::string& name) const {
-    for (int i = 0; i < 3000 && checkpoints(name).empty(); ++i) ::usleep(10'000);
-    ASSERT_FALSE(checkpoints(name).empty());
+    const std::string folder = root_ / name + "/checkpoints";
+    for (int i = 0; i < 3000 && recsys::list_checkpoints(folder).empty(); ++i) ::usleep(10'000);
+    ASSERT_FALSE(recsys::list_checkpoints(folder).empty());
   }
 
   pid_t process_of(const std::string& name, int rank) const { return test::process_of_rank(root_ / name, rank); }
@@ -129,6 +131,17 @@ class TrainRanksAgain : public TrainRanks {
   void kill_at(const std::string& name, int rank, const std::string& file) const {
     for (int i = 0; i < 3000 && !exists(root_ / name + file); ++i) ::usleep(10'000);
     ASSERT_TRUE(exists(root_ / name + file));
+    kill_rank(name, rank);
+  }
+
+  /** The same when the run in `folder` has a complete checkpoint. */
+  void kill_at_checkpoint(const std::string& name, int rank, const std::string& folder) const {
+    wait_for_checkpoint(folder);
+    kill_rank(name, rank);
+  }
+
+ private:
+  void kill_rank(const std::string& name, int rank) const {
     const pid_t killed = process_of(name, rank);
     ASSERT_GT(killed, 0);
     ::kill(killed, SIGKILL);
@@ -142,7 +155,7 @@ TEST_F(TrainRanksAgain, GoesOnFromTheLastCheckpoint) {
   // Before there is a checkpoint it begins again. The given --resume and --threads are replaced.
   Program program(train("run", {"--json", "--ranks", "2", "--restarts=3", "--resume", "never", "--threads=0"}, 20));
   kill_at("run", 0, "/lock");
-  kill_at("run", 1, "/checkpoints");
+  kill_at_checkpoint("run", 1, "run");
   const Outcome outcome = program.wait();
   const Json result = result_of(outcome);
   EXPECT_EQ(result["test"], peace["test"]) << "the same bits";
@@ -161,8 +174,8 @@ TEST_F(TrainRanksAgain, RefitsAfterARestart) {
   std::replace(words.begin(), words.end(), root_ / "peace", root_ / "run");
   words.insert(words.end(), {"--restarts", "2"});
   Program program(words);
-  kill_at("run", 1, "-selection/checkpoints");
-  kill_at("run", 0, "/checkpoints");
+  kill_at_checkpoint("run", 1, "run-selection");
+  kill_at_checkpoint("run", 0, "run");
   const Outcome outcome = program.wait();
   const Json result = result_of(outcome);
   EXPECT_EQ(result["test"], peace["test"]) << "the same bits";
@@ -173,7 +186,7 @@ TEST_F(TrainRanksAgain, RefitsAfterARestart) {
 
 TEST_F(TrainRanksAgain, AsOftenAsAllowed) {
   Program program(train("run", {"--ranks", "2", "--restarts", "1"}, 100'000));
-  kill_at("run", 1, "/checkpoints");
+  kill_at_checkpoint("run", 1, "run");
   wait_for_checkpoint("run");
   ::kill(process_of("run", 0), SIGKILL);
   const Outcome outcome = program.wait();
@@ -191,7 +204,7 @@ TEST_F(TrainRanksAgain, ChoosesTheFolderOnce) {
   {
     Program program(words);
     std::filesystem::current_path(before);
-    kill_at("data", 0, "/../runs/dlrm-1/checkpoints");
+    kill_at_checkpoint("data", 0, "runs/dlrm-1");
     EXPECT_EQ(result_of(program.wait())["run"], "runs/dlrm-1");
   }
   EXPECT_EQ(list_dir(root_ / "runs"), std::vector<std::string>{"dlrm-1"});
