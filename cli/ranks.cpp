@@ -51,6 +51,11 @@ bool has_lost_rank(const JobEnd& end) {
   return end.was_killed && is_read(STDOUT_FILENO) && is_read(STDERR_FILENO);
 }
 
+/** That of the job. A broken pipe of mpirun's own is a rank that was lost. */
+int exit_code_of(const JobEnd& end) {
+  return end.code == 128 + SIGPIPE && has_lost_rank(end) ? static_cast<int>(ExitCode::Communication) : end.code;
+}
+
 std::string cause_text(const JobEnd& end) {
   if (end.code == static_cast<int>(ExitCode::Communication)) return "a rank was lost";
   const int signal = end.code - 128;
@@ -232,11 +237,11 @@ int run_ranks(RankJob job, int64_t restarts, const std::vector<std::string>& aga
   ::signal(SIGCHLD, SIG_DFL);          // where it is ignored, a child leaves no status
   for (int64_t restart = 1;; ++restart) {
     const JobEnd end = run_mpirun(job);
-    if (!has_lost_rank(end) || stop_signal() != 0 || restarts == 0) return end.code;
+    if (!has_lost_rank(end) || stop_signal() != 0 || restarts == 0) return exit_code_of(end);
     if (restart > restarts) {
       print_warning(common, str_cat({cause_text(end), "; the job was restarted ", restarts,
                                      restarts == 1 ? " time" : " times", ", as often as --restarts allows"}));
-      return end.code;
+      return exit_code_of(end);
     }
     print_warning(common, str_cat({cause_text(end), "; restart ", restart, " of ", restarts, ", from ", progress()}));
     job.command = again;

@@ -1,6 +1,6 @@
 // Any text as a manifest, or as an evaluation beside a valid manifest, gives a checkpoint or a DataError; a
-// checkpoint's model is built or refused, and a table in shards is looked for. A text that starts with 'C' is the content of a manifest with a correct
-// checksum, one that starts with 'E' that of an evaluation.
+// checkpoint's model is built or refused, and a table in shards is looked for. A text that starts with 'C' is the
+// content of a manifest with a correct checksum, one that starts with 'E' that of an evaluation.
 #include <unistd.h>
 
 #include <cstddef>

@@ -102,6 +102,9 @@ TEST_F(TrainRanks, RefitOnAllRows) {
   EXPECT_EQ(result["selection"]["rows"].get<int64_t>(), 2 * 6480) << "two epochs without a tenth of them";
 }
 
+/** Of a job that has lost a rank by SIGKILL: mpirun may have died of it, too, of SIGPIPE. */
+bool is_code_of_killed_rank(int code) { return code == 137 || code == 7; }
+
 TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
   Program program(train("run", {"--ranks", "2", "--set", "solver.placement=replicated"}, 100'000));
   wait_for_checkpoint("run");
@@ -110,7 +113,7 @@ TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
   const auto start = std::chrono::steady_clock::now();
   ::kill(rank, SIGKILL);
   const Outcome outcome = program.wait();
-  EXPECT_EQ(outcome.code, 137) << outcome.err;
+  EXPECT_TRUE(is_code_of_killed_rank(outcome.code)) << outcome.code << ": " << outcome.err;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   EXPECT_NE(outcome.err.find("rank 0: rank 1 has given no sign of life for 10 s"), std::string::npos) << outcome.err;
   EXPECT_EQ(process_of("run", 0), -1);
@@ -190,7 +193,7 @@ TEST_F(TrainRanksAgain, AsOftenAsAllowed) {
   wait_for_checkpoint("run");
   ::kill(process_of("run", 0), SIGKILL);
   const Outcome outcome = program.wait();
-  EXPECT_EQ(outcome.code, 137) << outcome.err;
+  EXPECT_TRUE(is_code_of_killed_rank(outcome.code)) << outcome.code << ": " << outcome.err;
   EXPECT_NE(outcome.err.find("; the job was restarted 1 time, as often as --restarts allows\n"), std::string::npos)
       << outcome.err;
 }
