@@ -243,6 +243,7 @@ bool Session::step() {
   tell(RankCommand::Step);
   bool trained = false;
   while (!trained && read_next("step")) {
+    read_ahead();
     trained = train(batch_);
     keep_position(batch_bad_records_);
   }
@@ -258,7 +259,9 @@ bool Session::step() {
 bool Session::skip() {
   tell(RankCommand::Skip);
   if (!read_next("skip")) return false;
-  keep_position(sum_of_ranks(train_reader_->bad_records()));
+  has_read_ahead_ = false;
+  model_.embeddings().forget_announced();
+  keep_position(sum_of_ranks(batch_position_.bad_records));
   return true;
 }
 
@@ -268,9 +271,41 @@ bool Session::read_next(const char* function) {
   check_between_steps(function);
   if (config_.solver.max_iter > 0 && steps_ >= config_.solver.max_iter) return false;
   const ProfileRange range("read batch", RangeKind::Annotation);
+  if (in_batch_) forget_ahead();
+  model_.embeddings().take_announced();
+  in_batch_ = true;
+  if (std::exchange(has_next_, false)) {
+    std::swap(batch_, next_batch_);
+    batch_position_ = next_position_;
+    return true;
+  }
   if (is_ahead_) train_reader_->seek(position_);
   is_ahead_ = true;
-  return train_reader_->next(batch_);
+  const bool is_read = train_reader_->next(batch_);
+  batch_position_ = train_reader_->position();
+  return is_read;
+}
+
+/** Reads the batch behind the one that is trained, if it is ready, for the ranks that have rows of its keys. */
+void Session::read_ahead() {
+  has_read_ahead_ = false;
+  if (group_ == nullptr || model_.embeddings().has_all_rows()) return;
+  if (config_.solver.max_iter > 0 && steps_ + 1 >= config_.solver.max_iter) return;
+  if (train_reader_->ready_within(0)) try {
+      has_read_ahead_ = true;
+      has_next_ = train_reader_->next(next_batch_);
+      has_read_ahead_ = has_next_;
+      next_position_ = train_reader_->position();
+    } catch (const Error&) {  // the next step reads it again, and has the error
+    }
+  model_.embeddings().announce(has_next_ ? &next_batch_ : nullptr);
+}
+
+/** Drops it; all ranks must call it. */
+void Session::forget_ahead() {
+  is_ahead_ |= has_read_ahead_;
+  has_next_ = has_read_ahead_ = false;
+  model_.embeddings().forget_announced();
 }
 
 void Session::step(const data::Batch& batch) { train(batch); }
@@ -321,6 +356,7 @@ void Session::forward_backward(const data::Batch& batch) {
   try {
     const Tensor loss = forward(batch);
     const ProfileRange range("backward", RangeKind::Annotation);
+    model_.embeddings().send_announced();
     if (overlaps_) buckets_->begin();
     if (loss.requires_grad())  // else everything is frozen
       name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
@@ -591,6 +627,7 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   SessionState state = read_state(checkpoint, model_.graph(), check.warnings);
   const int64_t bad_records = check.new_train_rows ? 0 : state.position.bad_records;
   if (group_ != nullptr && group_->rank() > 0) state.position.bad_records = 0;  // rank 0 has those of all
+  forget_ahead();
   is_ahead_ = true;  // until it is known to be at a position; seek() may refuse the state's
   if (check.new_train_rows)
     train_reader_->rewind();
@@ -608,8 +645,8 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   for (size_t t = 0; t + 1 < files.size(); ++t) tables.read(t, files[t + 1]);
   dense_->forget_nonfinite();
   model_.embeddings().forget_nonfinite();
-  position_ = train_reader_->position();
-  is_ahead_ = false;
+  position_ = batch_position_ = train_reader_->position();
+  is_ahead_ = in_batch_ = false;
   first_step_ = check.new_train_rows ? state.step : state.first_step;
   steps_ = state.step;
   policy_ = state.policy;

@@ -276,6 +276,8 @@ class TERCEL_API Session {
   void check_gradients(const char* function) const;
   void check_dataset(const char* function) const;
   bool read_next(const char* function);
+  void read_ahead();
+  void forget_ahead();
   void set_frozen(std::set<std::string> names);
   bool train(const data::Batch& batch);
   void skip_bad(const NumericError& error);
@@ -315,8 +317,14 @@ class TERCEL_API Session {
   std::string first_bad_record_;
 
   int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
-  data::ReaderPosition position_;  // after the last step
-  bool is_ahead_ = false;          // the reader is ahead of it
+  data::ReaderPosition position_;        // after the last step
+  data::ReaderPosition batch_position_;  // after the batch that was read last
+  bool is_ahead_ = false;                // the reader is ahead of position_
+  bool in_batch_ = false;                // it was read, and neither trained nor passed over: a step runs, or has failed
+  // The batch behind that one, which is read ahead where its keys travel to other ranks meanwhile.
+  data::Batch next_batch_;
+  data::ReaderPosition next_position_;
+  bool has_next_ = false, has_read_ahead_ = false;  // without it if that failed
   bool expects_writes_ = false;
   Phase phase_ = Phase::Whole;
   int64_t pending_rows_ = 0;  // of the batch whose gradients there are

@@ -66,6 +66,7 @@ RankMessage Session::follow() {
 
 void Session::leave_ranks() {
   buckets_.reset();
+  forget_ahead();
   group_ = nullptr;
   leads_ = false;
 }
@@ -99,7 +100,7 @@ Tensor Session::of_all_ranks(const Tensor& loss) {
   if (group_ == nullptr) return loss;
   const Tensor sums = empty({2}, kFloat64);
   sums.data<double>()[0] = loss.item<double>();
-  sums.data<double>()[1] = train_reader_ ? static_cast<double>(train_reader_->bad_records()) : 0;
+  sums.data<double>()[1] = static_cast<double>(batch_position_.bad_records);
   sum_over_ranks(*group_, sums);
   batch_bad_records_ = static_cast<int64_t>(sums.data<double>()[1]);
   return sums.select(0, 0);
@@ -113,8 +114,9 @@ int64_t Session::sum_of_ranks(int64_t number) const {
 
 /** Behind a batch: the place to go on from. */
 void Session::keep_position(int64_t bad_records_of_ranks) {
-  position_ = train_reader_->position();
-  is_ahead_ = false;
+  position_ = batch_position_;
+  is_ahead_ = has_read_ahead_;
+  in_batch_ = false;
   bad_records_ = group_ == nullptr ? position_.bad_records : bad_records_of_ranks;
   if (!first_bad_record_.empty() || bad_records_ == loaded_bad_records_) return;
   const std::string& own = train_reader_->first_bad_record();

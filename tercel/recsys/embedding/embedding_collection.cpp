@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
@@ -14,6 +15,7 @@
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/embedding/row_exchange.h"
 #include "tercel/recsys/ranks.h"
 
 namespace tercel::recsys {
@@ -37,6 +39,29 @@ Tensor offsets_of_places(const Tensor& row_offsets, const Lookup& lookup) {
   const Tensor places = arange(0, lookup.places, 1, TensorOptions(row_offsets.dtype(), row_offsets.device()));
   const Tensor inner = add(unsqueeze(starts, 1), minimum(unsqueeze(places, 0), unsqueeze(counts, 1)));
   return cat({reshape(inner, {bags * lookup.places}), row_offsets.narrow(0, bags, 1)}, 0);
+}
+
+/** For each position of a bag, one over the number of the bag's keys. */
+Tensor parts_of_mean(const Tensor& positions_offsets, const Tensor& key_offsets, ScalarType dtype) {
+  const NoGradGuard no_grad;
+  const Tensor ends = contiguous(to(positions_offsets, kInt64)), keys = contiguous(to(key_offsets, kInt64));
+  const auto* const end = ends.data<int64_t>();
+  const auto* const key = keys.data<int64_t>();
+  const int64_t bags = ends.numel() - 1;
+  const Tensor parts = empty({end[bags]}, kFloat64);
+  for (int64_t bag = 0; bag < bags; ++bag)
+    std::fill(parts.data<double>() + end[bag], parts.data<double>() + end[bag + 1],
+              1 / static_cast<double>(key[bag + 1] - key[bag]));
+  return to(parts, dtype);
+}
+
+/** Of vectors of which some are sums of rows: see Note [Rows or sums]. */
+Tensor look_up_sums(const Lookup& lookup, const Tensor& vectors, const RowQuestions& questions,
+                    const Tensor& key_offsets) {
+  Tensor weights;
+  if (lookup.combiner == BagMode::Mean) weights = parts_of_mean(questions.row_offsets, key_offsets, vectors.dtype());
+  return batched_embedding_bag(vectors, questions.positions, questions.row_offsets, lookup.slots, BagMode::Sum,
+                               weights);
 }
 
 }  // namespace
@@ -81,22 +106,27 @@ void EmbeddingCollection::set_group(distributed::ProcessGroup& group, Span<Table
   readers_.assign(tables_.size(), {});
   for (const Lookup& lookup : lookups_) group_lookup(lookup);
   remote_.clear();
-  std::vector<size_t> request_of(groups_.size(), 0);
-  size_t requests = 0;
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    groups_[g].is_remote = !tables_[groups_[g].table]->shard().is_whole();
-    if (groups_[g].is_remote) request_of[g] = requests++;
+  requests_ = 0;
+  for (Group& of : groups_) {
+    of.is_remote = !tables_[of.table]->shard().is_whole();
+    if (!of.is_remote) continue;
+    of.request = requests_++;
+    of.may_sum = true;
   }
   for (size_t l = 0; l < lookups_.size(); ++l) {
     const size_t g = group_of_[l], table = lookups_[l].table;
     remote_of_[l] = kLocal;
     if (!groups_[g].is_remote) continue;
+    groups_[g].may_sum &= lookups_[l].places == 0;
+    groups_[g].slots = lookups_[l].slots;
     const auto same = [&](const RemoteVectors& one) { return one.table == table && one.group == g; };
     remote_of_[l] =
         static_cast<size_t>(std::distance(remote_.begin(), std::find_if(remote_.begin(), remote_.end(), same)));
-    if (remote_of_[l] == remote_.size()) remote_.push_back({table, g, request_of[g]});
+    if (remote_of_[l] == remote_.size()) remote_.push_back({table, g});
   }
-  exchange_ = remote_.empty() ? nullptr : std::make_unique<RowExchange>(group);
+  asker_ = remote_.empty() ? nullptr : std::make_unique<RowAsker>();
+  keys_of_step_.reset();
+  forget_announced();
 }
 
 bool EmbeddingCollection::has_all_rows() const {
@@ -126,7 +156,9 @@ Tensor EmbeddingCollection::keys_of(const Group& group, const data::Batch& batch
 void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
   rows.assign(groups_.size(), Tensor());
   find_local_rows(batch, new_keys, rows);
-  if (exchange_) bring_vectors(batch, new_keys, rows);
+  if (!asker_) return;
+  bring_vectors(batch, new_keys, rows);
+  begin_announced();
 }
 
 /** Of groups of the same table before this one, rows; of those behind it, the rows of keys that have one. */
@@ -162,34 +194,96 @@ void EmbeddingCollection::find_local_rows(const data::Batch& batch, NewKeys new_
   keys_.clear();
 }
 
-/** Of the others: rows are then those of the vectors that came. See Note [Exchange of rows]. */
-void EmbeddingCollection::bring_vectors(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
-  std::vector<RowExchange::Request> requests;
-  for (const Group& group : groups_) {
+/** What this rank asks others for, of each group whose tables have rows on several ranks. */
+std::vector<RowQuestions> EmbeddingCollection::ask(const data::Batch& batch, NewKeys new_keys) {
+  std::vector<RowQuestions> questions;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
     if (!group.is_remote) continue;
     const EmbeddingTable& table = *tables_[group.table];
     // Which occurrence of a key gets it a row, and how many there are, counts for admission and eviction.
     const bool counts_keys = new_keys == NewKeys::Insert && table.counts_keys();
-    requests.push_back({&table, keys_of(group, batch), !counts_keys});
+    RowRequest request{&table, keys_of(group, batch), !counts_keys};
+    const data::SparseBatch& input = batch.input(group.input);
+    if (group.may_sum && !counts_keys && !input.key_weights.defined()) {
+      request.row_offsets = input.row_offsets;
+      request.slots = group.slots;
+      for (const RemoteVectors& one : remote_)
+        if (one.group == g) {
+          const Tensor& weight = tables_[one.table]->weight();
+          request.bytes_of_vector += weight.size(1) * static_cast<int64_t>(item_size(weight.dtype()));
+        }
+    }
+    questions.push_back(asker_->ask(request, group_->size(), group_->rank()));
   }
-  std::vector<Tensor> asked = exchange_->send_keys(requests);
+  return questions;
+}
+
+void EmbeddingCollection::announce(const data::Batch* next) {
+  if (asker_) announced_ = next;
+}
+
+/** Begins to send the keys of the batch that was announced. */
+void EmbeddingCollection::begin_announced() {
+  if (!announced_) return;
+  const data::Batch* const next = *announced_;
+  announced_.reset();
+  is_ahead_sent_ = false;
+  std::vector<RowQuestions> questions;
+  if (next != nullptr) try {
+      questions = ask(*next, NewKeys::Insert);
+    } catch (const Error&) {  // the step that trains it has the error
+      questions.clear();
+    }
+  keys_ahead_ = questions.empty() ? std::make_unique<KeyExchange>(*group_, requests_)
+                                  : std::make_unique<KeyExchange>(*group_, std::move(questions));
+}
+
+void EmbeddingCollection::send_announced() {
+  if (!keys_ahead_ || is_ahead_sent_) return;
+  is_ahead_sent_ = keys_ahead_->send();
+  if (!is_ahead_sent_) keys_ahead_.reset();
+}
+
+void EmbeddingCollection::take_announced() {
+  send_announced();
+  takes_ahead_ = keys_ahead_ != nullptr;
+}
+
+void EmbeddingCollection::forget_announced() {
+  announced_.reset();
+  keys_ahead_.reset();
+  takes_ahead_ = false;
+}
+
+/** Of the others: rows are then those of the vectors that came. See Note [Exchange of rows]. */
+void EmbeddingCollection::bring_vectors(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
+  if (std::exchange(takes_ahead_, false)) {
+    keys_of_step_ = std::move(keys_ahead_);
+  } else {
+    keys_of_step_ = std::make_unique<KeyExchange>(*group_, ask(batch, new_keys));
+    keys_of_step_->send();
+  }
+  std::vector<AskedKeys> asked = keys_of_step_->receive();
   keys_.assign(groups_.size(), Tensor());
   std::vector<Tensor> found(groups_.size());
-  size_t request = 0;
   for (size_t g = 0; g < groups_.size(); ++g)
-    if (groups_[g].is_remote) keys_[g] = std::move(asked[request++]);
-  request = 0;
+    if (groups_[g].is_remote) keys_[g] = std::move(asked[groups_[g].request].keys);
   for (size_t g = 0; g < groups_.size(); ++g) {
-    if (!groups_[g].is_remote) continue;
-    found[g] = to(tables_[groups_[g].table]->find_rows(keys_[g], new_keys, rows_in_use(g, new_keys, found)), kInt64);
-    groups_[g].rows = found[g];
-    rows[g] = exchange_->positions(request++);
+    Group& group = groups_[g];
+    if (!group.is_remote) continue;
+    found[g] = to(tables_[group.table]->find_rows(keys_[g], new_keys, rows_in_use(g, new_keys, found)), kInt64);
+    group.rows = found[g];
+    group.row_offsets = std::move(asked[group.request].row_offsets);
+    rows[g] = keys_of_step_->questions(group.request).positions;
   }
   keys_.clear();
-  std::vector<RowExchange::Rows> wanted;
-  for (const RemoteVectors& one : remote_)
-    wanted.push_back({one.request, tables_[one.table]->weight(), groups_[one.group].rows});
-  std::vector<Tensor> vectors = exchange_->send_vectors(wanted);
+  std::vector<AskedRows> wanted;
+  for (const RemoteVectors& one : remote_) {
+    const Group& group = groups_[one.group];
+    wanted.push_back({group.request, tables_[one.table]->weight(), group.rows, group.row_offsets});
+  }
+  std::vector<Tensor> vectors = send_vectors(*keys_of_step_, wanted);
   for (size_t i = 0; i < remote_.size(); ++i) {
     remote_[i].vectors = std::move(vectors[i]);
     remote_[i].vectors.requires_grad_(tables_[remote_[i].table]->weight().requires_grad());
@@ -200,8 +294,13 @@ Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Spa
   const Lookup& l = lookups_[lookup];
   const EmbeddingTable& table = *tables_[l.table];
   const data::SparseBatch& input = batch.input(l.input);
-  const Tensor& weight = remote_of_[lookup] == kLocal ? table.weight() : remote_[remote_of_[lookup]].vectors;
+  const bool is_remote = remote_of_[lookup] != kLocal;
+  const Tensor& weight = is_remote ? remote_[remote_of_[lookup]].vectors : table.weight();
   try {
+    if (is_remote) {
+      const RowQuestions& questions = keys_of_step_->questions(groups_[group_of_[lookup]].request);
+      if (questions.row_offsets.defined()) return look_up_sums(l, weight, questions, input.row_offsets);
+    }
     if (l.places == 0)
       return batched_embedding_bag(weight, rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner,
                                    input.key_weights);
@@ -234,7 +333,7 @@ UniqueRows& EmbeddingCollection::unique_rows(size_t table, const Gradient& gradi
 void EmbeddingCollection::reduce_gradients() {
   if (group_ == nullptr) return;
   gather_gradients();
-  if (exchange_) send_gradients();
+  if (asker_) send_back_gradients();
 }
 
 /** Of tables that each rank has: those of all ranks. */
@@ -307,29 +406,33 @@ void EmbeddingCollection::gather_gradients() {
 }
 
 /** Of vectors that came from other ranks: sends them there. */
-void EmbeddingCollection::send_gradients() {
+void EmbeddingCollection::send_back_gradients() {
   const NoGradGuard no_grad;
-  std::vector<RowExchange::Gradients> sums;
+  std::vector<VectorGradients> sums;
   for (const RemoteVectors& one : remote_) {
+    const Group& group = groups_[one.group];
     const Tensor& vectors = one.vectors;
     const Gradient gradient = gradient_of(vectors);
-    if (!gradient.defined()) {  // no row of the batch reads it, or the table is frozen
-      sums.push_back({one.request, zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()))});
-      continue;
+    Tensor sum;
+    if (gradient.defined()) {
+      UniqueRows& unique_rows = groups_[one.group].unique_rows;
+      const Tensor& positions = keys_of_step_->questions(group.request).positions;
+      const bool has_own_rows = gradient.rows.data_ptr() == positions.data_ptr();
+      if (has_own_rows) unique_rows.share(gradient.rows);
+      const Gradient unique = (has_own_rows ? unique_rows : unique_rows_).reduce(gradient);
+      if (unique.rows.size(0) == vectors.size(0))
+        sum = unique.values.clone();
+      else {
+        sum = zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()));
+        index_copy_(sum, 0, unique.rows, unique.values);
+      }
+    } else {  // no row of the batch reads it, or the table is frozen
+      sum = zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()));
     }
-    UniqueRows& unique_rows = groups_[one.group].unique_rows;
-    const bool has_own_rows = gradient.rows.data_ptr() == exchange_->positions(one.request).data_ptr();
-    if (has_own_rows) unique_rows.share(gradient.rows);
-    const Gradient unique = (has_own_rows ? unique_rows : unique_rows_).reduce(gradient);
-    if (unique.rows.size(0) == vectors.size(0)) {
-      sums.push_back({one.request, unique.values.clone()});
-    } else {
-      const Tensor all = zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()));
-      sums.push_back({one.request, index_copy_(all, 0, unique.rows, unique.values)});
-    }
+    sums.push_back({group.request, sum, group.row_offsets});
   }
   for (Group& group : groups_) group.unique_rows.release();
-  std::vector<Tensor> values = exchange_->send_gradients(sums);
+  std::vector<Tensor> values = send_gradients(*keys_of_step_, sums);
   std::vector<std::vector<Tensor>> values_of(tables_.size()), rows_of(tables_.size());
   for (size_t i = 0; i < remote_.size(); ++i) {
     values_of[remote_[i].table].push_back(values[i]);
@@ -348,7 +451,7 @@ void EmbeddingCollection::add_to(optim::GradientNorm& norm) {
     if (const Gradient gradient = row_gradient(t); gradient.defined())
       (tables_[t]->shard().is_whole() ? norm : here)
           .add_rows(gradient, unique_rows(t, gradient), tables_[t]->rows_without_key());
-  if (!exchange_) return;
+  if (!asker_) return;
   const Tensor squares = full({1}, here.squares(), kFloat64);
   sum_over_ranks(*group_, squares);
   norm.add_squares(squares.item<double>());

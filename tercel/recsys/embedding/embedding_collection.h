@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@
 #include "tercel/ops/embedding/embedding_bag.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/embedding/embedding_table.h"
-#include "tercel/recsys/embedding/row_exchange.h"
+#include "tercel/recsys/embedding/key_exchange.h"
+#include "tercel/recsys/embedding/row_questions.h"
 
 namespace tercel::recsys {
 
@@ -57,6 +59,19 @@ class TERCEL_API EmbeddingCollection {
   void set_group(distributed::ProcessGroup& group, Span<TablePlacement> placements = {});
   /** Whether this rank has all rows of all tables. */
   bool has_all_rows() const;
+
+  /**
+   * Says which batch will be trained after the next one, so that its keys travel during the next find_rows() and what
+   * follows; null if that is not known here. With tables whose rows are on several ranks, all of these must call it.
+   */
+  void announce(const data::Batch* next);
+  /** Between forward and backward: sends the keys of the batch that was announced, if there is one. */
+  void send_announced();
+  /** The next find_rows() is for the batch that was announced. All ranks must call it. */
+  void take_announced();
+  /** The batch that was announced will not be trained next. All ranks must call it. */
+  void forget_announced();
+
   /**
    * First phase: the rows of a batch's keys, for look_up(). With NewKeys::Insert and several ranks, new keys of all
    * ranks get rows, in the order of the ranks: the tables stay equal. Of tables with rows on several ranks, it brings
@@ -95,8 +110,12 @@ class TERCEL_API EmbeddingCollection {
     std::string input;
     size_t table;  // one of those that are read
     UniqueRows unique_rows = {};
-    bool is_remote = false;  // rows are on several ranks
-    Tensor rows = {};        // of the keys that ranks ask this one for, if it is
+    bool is_remote = false;   // rows are on several ranks; if so:
+    size_t request = 0;       // in the exchange of keys
+    bool may_sum = false;     // whether sums of rows may travel
+    int64_t slots = 0;        // of the input
+    Tensor rows = {};         // of the keys that ranks ask this one for
+    Tensor row_offsets = {};  // of AskedKeys
   };
 
   /** How many lookups read the table, and the group of the first one. */
@@ -106,7 +125,7 @@ class TERCEL_API EmbeddingCollection {
 
   /** Vectors of a table's rows that came from their ranks, for the lookups of a group. */
   struct RemoteVectors {
-    size_t table = 0, group = 0, request = 0;
+    size_t table = 0, group = 0;
     Tensor vectors = {};
   };
   static constexpr size_t kLocal = static_cast<size_t>(-1);
@@ -114,12 +133,14 @@ class TERCEL_API EmbeddingCollection {
   void group_lookup(const Lookup& lookup);
   Tensor keys_of(const Group& group, const data::Batch& batch) const;
   void find_local_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
+  std::vector<RowQuestions> ask(const data::Batch& batch, NewKeys new_keys);
   void bring_vectors(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
+  void begin_announced();
   std::vector<Tensor> rows_in_use(size_t group, NewKeys new_keys, const std::vector<Tensor>& rows) const;
   Gradient row_gradient(size_t table) const;
   UniqueRows& unique_rows(size_t table, const Gradient& gradient);
   void gather_gradients();
-  void send_gradients();
+  void send_back_gradients();
 
   std::vector<std::unique_ptr<EmbeddingTable>> tables_;
   std::vector<optim::OptimizerOptions> options_;
@@ -133,9 +154,15 @@ class TERCEL_API EmbeddingCollection {
   // Of each group, keys and the first one of this rank; members to reuse their memory.
   std::vector<Tensor> keys_;
   std::vector<int64_t> first_;
-  std::unique_ptr<RowExchange> exchange_;  // if there are tables with rows on several ranks
+  // Of tables with rows on several ranks:
   std::vector<RemoteVectors> remote_;
   std::vector<size_t> remote_of_;  // of each lookup, or kLocal
+  size_t requests_ = 0;
+  std::unique_ptr<RowAsker> asker_;              // null if there are none
+  std::unique_ptr<KeyExchange> keys_of_step_;    // of the last find_rows()
+  std::unique_ptr<KeyExchange> keys_ahead_;      // of the batch that was announced
+  std::optional<const data::Batch*> announced_;  // until its keys begin to travel
+  bool is_ahead_sent_ = false, takes_ahead_ = false;
 };
 
 }  // namespace tercel::recsys
