@@ -13,6 +13,7 @@
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/machine_rates.h"
 #include "tercel/recsys/placement_plan.h"
+#include "tercel/recsys/table_placements.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
@@ -174,7 +175,8 @@ void plan(const data::Dataset& dataset, const recsys::ModelConfig& config, const
   reading.binary_labels = model.graph().has_binary_labels();
   data::BatchReader reader(dataset, data::PartName::Train, reading);
   check_interrupted();
-  const std::vector<recsys::TableLoad> tables = recsys::sampled_table_loads(model, reader, flags.sample_rows);
+  std::vector<recsys::TableLoad> tables = recsys::sampled_table_loads(model, reader, flags.sample_rows);
+  recsys::set_given_placements(config.solver.table_placements, ranks, tables);
   check_interrupted();
   const int64_t part = std::max<int64_t>(1, config.solver.batchsize / ranks);
   recsys::StepLoad load = recsys::step_load(model);

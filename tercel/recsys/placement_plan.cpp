@@ -187,6 +187,16 @@ PlacementCost placement_cost(const TableLoad& table, const TablePlacement& place
   return cost;
 }
 
+namespace {
+
+/** Simulations have other numbers of ranks than the run that a placement was given for. */
+bool is_given_for(const TableLoad& table, int64_t ranks) {
+  return table.given && std::all_of(table.given->ranks.begin(), table.given->ranks.end(),
+                                    [ranks](int64_t rank) { return rank < ranks; });
+}
+
+}  // namespace
+
 std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementChoice choice, int64_t ranks,
                                             int64_t batch_rows, const MachineRates& rates) {
   // What a copy on every rank is worth: a run goes on from its last step when a rank is lost.
@@ -195,7 +205,10 @@ std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementCho
   std::vector<TablePlacement> plan;
   for (const TableLoad& table : tables) {
     TablePlacement chosen;
-    if (choice == PlacementChoice::Auto) {
+    if (is_given_for(table, ranks)) {
+      chosen = *table.given;
+      if (chosen.placement != Placement::Replicated && chosen.ranks.empty()) chosen.ranks = all;
+    } else if (choice == PlacementChoice::Auto) {
       const double least = placement_cost(table, chosen, ranks, batch_rows, rates).seconds / kWorthOfCopies;
       const TablePlacement distributed{Placement::Distributed, all};
       // A table that grows may fill its part of the capacity on one rank before the others.

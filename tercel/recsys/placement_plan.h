@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tercel/recsys/embedding/placement.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 
@@ -36,6 +38,8 @@ struct TableLoad {
   bool is_static = true;
   bool counts_keys = false;
   std::vector<SlotLoad> slots;
+  /** What the configuration says of this table; no ranks: all. */
+  std::optional<TablePlacement> given = {};
 };
 
 /** The tables of a model, with as many keys as the slots of its schema may have. */
@@ -65,9 +69,9 @@ TERCEL_API PlacementCost placement_cost(const TableLoad& table, const TablePlace
                                         int64_t batch_rows, const MachineRates& rates = {});
 
 /**
- * The placement of each table: as chosen, or of those that a table can have the one with the least time, and of those
- * that are about as fast the one with all rows on every rank, with which a run survives the loss of one. ConfigError if
- * a table cannot have the chosen one.
+ * The placement of each table: as given, where it has no rank above their number; as chosen; or of those that a table
+ * can have the one with the least time, and of those that are about as fast the one with all rows on every rank, with
+ * which a run survives the loss of one. ConfigError if a table cannot have the chosen one.
  */
 TERCEL_API std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementChoice choice, int64_t ranks,
                                                        int64_t batch_rows, const MachineRates& rates = {});

@@ -93,7 +93,8 @@ Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
     config->at("solver").erase("epochs");
     config->at("solver").erase("max_iter");
     config->at("solver").erase("early_stop");
-    config->at("solver").erase("placement");  // a matter of speed
+    config->at("solver").erase("placement");  // a matter of speed, as the next
+    config->at("solver").erase("table_placements");
   }
   compare_objects(EntryKind::Other, a, b, "", out);
   return out;

@@ -15,6 +15,8 @@
 #include "tercel/recsys/freezing_impl.h"
 #include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/recsys/model_files.h"
+#include "tercel/recsys/placement_plan.h"
+#include "tercel/recsys/table_placements.h"
 #include "tercel/recsys/table_reader.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
@@ -141,7 +143,10 @@ bool all_finite(const Tensor& t) {
 
 Session::Session(const ModelConfig& config, const data::Dataset& described, Model model)
     : config_(config), model_(std::move(model)), identity_(identity_of_run(config, model_, described)) {
-  const Evaluator checked(model_, config_.solver);  // reports what is wrong before anything is allocated
+  // They report what is wrong before anything is allocated.
+  const Evaluator checked(model_, config_.solver);
+  std::vector<TableLoad> tables = table_loads(model_);
+  set_given_placements(config_.solver.table_placements, 0, tables);
 }
 
 Session::Session(const ModelConfig& config, const data::Schema& schema)

@@ -65,10 +65,10 @@ class TERCEL_API Session {
   Session(const ModelConfig& config, const data::Dataset& dataset);
   /**
    * One rank of several that train together, each with a part of every batch, all dense weights, and of the tables
-   * what solver.placement says. Losses, metrics and errors of a loss that is not finite are those of the whole batch;
-   * all ranks write what save() saves, into a folder that all can reach, and it throws on all of them. ConfigError if
-   * another rank has another configuration, other data or another version; DistributedError if one is lost. The group
-   * must outlive the session.
+   * what solver.placement and solver.table_placements say. Losses, metrics and errors of a loss that is not finite are
+   * those of the whole batch; all ranks write what save() saves, into a folder that all can reach, and it throws on all
+   * of them. ConfigError if another rank has another configuration, other data or another version; DistributedError if
+   * one is lost. The group must outlive the session.
    */
   Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup& group,
           RankCalls calls = RankCalls::Alike);
@@ -246,6 +246,8 @@ class TERCEL_API Session {
 
   Model& model() { return model_; }
   const ModelConfig& config() const { return config_; }
+  /** Of the ranks that train together; null with one. */
+  distributed::ProcessGroup* group() const { return group_; }
   const RunIdentity& identity() const { return identity_; }
   /** Of the train part; after an error it may be ahead of steps(). RuntimeError without a dataset. */
   const data::BatchReader& train_reader() const;

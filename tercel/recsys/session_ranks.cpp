@@ -8,6 +8,7 @@
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/session.h"
+#include "tercel/recsys/table_placements.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
@@ -30,8 +31,9 @@ void Session::join(distributed::ProcessGroup& group) {
   if (group.size() == 1) return;
   group_ = &group;
   check_ranks();
-  const std::vector<TableLoad> tables = table_loads(model_);
+  std::vector<TableLoad> tables = table_loads(model_);
   const SolverOptions& solver = config_.solver;
+  set_given_placements(solver.table_placements, group.size(), tables);
   model_.set_group(group, plan_placements(tables, solver.placement, group.size(), solver.batchsize));
 }
 

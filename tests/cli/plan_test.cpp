@@ -62,6 +62,10 @@ TEST_F(Plan, EstimatesAStepFromTheRowsAndTheRates) {
   EXPECT_EQ(simulated["simulation"][0]["efficiency"], 1.0);
   EXPECT_EQ(simulated["simulation"][2]["seconds"], simulated["seconds"]);
   EXPECT_LT(simulated["simulation"][4]["efficiency"].get<double>(), 1.0);
+  std::vector<std::string> given = words;
+  given.insert(given.end(),
+               {"--set", R"(solver.table_placements=[{"table": "embedding", "placement": "replicated"}])"});
+  EXPECT_EQ(result(given)["tables"][0]["placement"], "replicated");
   words.push_back("--rows-per-rank");
   EXPECT_EQ(result(words)["simulation"][4]["batch_rows"], 16 * 400);
 }
@@ -80,6 +84,8 @@ TEST_F(Plan, RefusesWhatItCannotEstimate) {
   expect_error(plan({"--ranks", "0"}), 2, {"ranks"});
   expect_error(plan({"--model", "dlmr"}), 2, {"dlmr"});
   expect_error(plan({"--set", "solver.placement=everywhere"}), 2, {"everywhere"});
+  expect_error(plan({"--set", R"(solver.table_placements=[{"table": "embeding", "placement": "replicated"}])"}), 2,
+               {"embeding", "embedding"});
   expect_error(run({"plan", root_ / "nothing"}), 4, {"nothing"});
   expect_error(run({"plan"}), 2, {"DATA"});
 }

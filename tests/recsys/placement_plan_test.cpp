@@ -62,6 +62,22 @@ TEST(PlacementPlan, LargeTablesAreDistributedAndSmallOnesReplicated) {
                       "cannot be localized");
 }
 
+TEST(PlacementPlan, TakesPlacementsThatAreGiven) {
+  std::vector<TableLoad> tables = {table_of(50'000'000, 64, 26), table_of(100, 4, 2)};
+  tables[0].given = TablePlacement{};
+  tables[1].given = TablePlacement{Placement::Distributed, {3, 1}};
+  std::vector<TablePlacement> plan = plan_placements(tables, PlacementChoice::Auto, 8, 65536);
+  EXPECT_EQ(plan[0].placement, Placement::Replicated);
+  EXPECT_EQ(plan[1].placement, Placement::Distributed);
+  EXPECT_EQ(plan[1].ranks, (std::vector<int64_t>{3, 1}));
+  tables[1].given->ranks.clear();
+  plan = plan_placements(tables, PlacementChoice::Replicated, 2, 65536);
+  EXPECT_EQ(plan[1].ranks, (std::vector<int64_t>{0, 1})) << "all of them";
+  tables[1].given->ranks = {2};
+  EXPECT_EQ(plan_placements(tables, PlacementChoice::Replicated, 2, 65536)[1].placement, Placement::Replicated)
+      << "a simulation of fewer ranks";
+}
+
 // HugeCTR's DLRM of MLPerf v2.0: 26 tables of dimension 128 and about 2.4 million dense weights. It sends numbers of 16
 // bits: two of them count as one here. 8 A100 trained 37.1 million samples a second at batch 55,296, 112 of them 119
 // million at 71,680, with 25 GB/s of each between machines.

@@ -19,6 +19,7 @@
 #include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/session.h"
+#include "tercel/recsys/table_placements.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
@@ -113,12 +114,16 @@ void expect_near(const Values& found, const Values& expected, double tolerance) 
   }
 }
 
-/** That any number of ranks trains what one does, and the same bits each time; in double, so that it is the same. */
-void expect_same_training(const ModelConfig& config, const data::Dataset& dataset) {
+/**
+ * That any of these numbers of ranks trains what one does, and the same bits each time; in double, so that it is the
+ * same.
+ */
+void expect_same_training(const ModelConfig& config, const data::Dataset& dataset,
+                          const std::vector<int64_t>& numbers = {1, 2, 3, 4}) {
   Session alone(config, dataset);
   const Found expected = train(alone, kFloat64);
   ASSERT_GT(expected.losses.size(), 3u);
-  for (const int64_t ranks : {1, 2, 3, 4}) {
+  for (const int64_t ranks : numbers) {
     SCOPED_TRACE(ranks);
     const std::vector<Found> found = train_with(ranks, config, dataset, kFloat64);
     for (const Found& rank : found) EXPECT_EQ(rank, found[0]) << "all ranks have the same";
@@ -156,6 +161,76 @@ TEST(RanksOnThreads, TrainWhatOneDoesWithTablesOnSeveral) {
   expect_same_training(stateful_config({"solver.placement=distributed", hashed,
                                         "layers.e2.sparse_embedding_hparam.admission=2", "optimizer.l2=0.01"}),
                        dataset);
+}
+
+TEST(RanksOnThreads, TrainWhatOneDoesWithTablesOnSomeOfThem) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const std::string hashed = "layers.e2.sparse_embedding_hparam.table_type=hashed";
+  // A table on one rank; others on some of them, in another order than that of their numbers; rank 0 has no row of e1.
+  expect_same_training(stateful_config({R"json(solver.table_placements=[
+      {"table": "e1", "placement": "distributed", "ranks": [1]}, {"table": "e2", "placement": "replicated"}])json"}),
+                       dataset, {1, 2});
+  expect_same_training(stateful_config({R"json(solver.table_placements=[
+      {"table": "e1", "placement": "localized", "ranks": [2, 1]},
+      {"table": "e2", "placement": "distributed", "ranks": [2, 0]}])json",
+                                        "solver.clip_grad_norm=0.05"}),
+                       dataset, {1, 3, 4});
+  expect_same_training(stateful_config({R"json(solver.table_placements=[
+      {"table": "e2", "placement": "distributed", "ranks": [2, 1]}])json",
+                                        hashed, "solver.placement=localized"}),
+                       dataset, {3});
+}
+
+TEST(RanksOnThreads, TablesAreWhereTheConfigurationSays) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  const std::string grows = "layers.e2.sparse_embedding_hparam.table_type=hashed";
+  ModelConfig config = stateful_config({grows, "solver.placement=replicated"});
+  config.solver.table_placements = {{"e1", Placement::Localized, {2}}, {"e2", Placement::Distributed, {}}};
+  run_ranks(3, [&](ProcessGroup& group) {
+    Session session(config, dataset, group);
+    session.initialize();
+    const auto& tables = session.model().embeddings().tables();
+    EXPECT_EQ(tables[0]->rows(), group.rank() == 2 ? tables[0]->rows_of_all_ranks() : 0);
+    for (int64_t key = 0; key < 6; ++key) {
+      int64_t owner = -1;
+      EXPECT_TRUE(tables[1]->owners({&key, 1}, &owner));
+      EXPECT_EQ(owner, key % 3);
+    }
+  });
+  const auto refused = [&](const std::vector<GivenPlacement>& given, const std::string& message, int64_t ranks) {
+    config.solver.table_placements = given;
+    if (ranks == 1) {
+      EXPECT_EQ(message_of<ConfigError>([&] { Session(config, dataset); }), "solver.table_placements: " + message);
+      return;
+    }
+    run_ranks(ranks, [&](ProcessGroup& group) {
+      EXPECT_EQ(message_of<ConfigError>([&] { Session(config, dataset, group); }),
+                "solver.table_placements: " + message);
+    });
+  };
+  for (const int64_t ranks : {1, 2}) {
+    refused({{"e3", Placement::Replicated, {}}},
+            message_of<ConfigError>([&] {
+              std::vector<TableLoad> tables(2);
+              tables[0].name = "e1";
+              tables[1].name = "e2";
+              set_given_placements(std::vector<GivenPlacement>{{"e3", Placement::Replicated, {}}}, 0, tables);
+            }).substr(std::string("solver.table_placements: ").size()),
+            ranks);
+    refused({{"e1", Placement::Replicated, {}}, {"e1", Placement::Localized, {}}}, "table 'e1': it is there twice",
+            ranks);
+    refused({{"e1", Placement::Distributed, {0, 1, 0}}}, "table 'e1': expected each rank once, found 0 twice", ranks);
+    refused({{"e1", Placement::Replicated, {1}}},
+            "table 'e1': every rank has all rows of a table that is replicated; expected no ranks, found 1", ranks);
+    refused({{"e2", Placement::Localized, {}}},
+            "table 'e2': it grows, and cannot be localized; expected distributed or replicated", ranks);
+  }
+  refused({{"e1", Placement::Distributed, {0, 2}}}, "table 'e1': expected ranks from 0 to 1, found 2", 2);
+  refused({{"e1", Placement::Distributed, {-1}}}, "table 'e1': expected ranks from 0 on, found -1", 2);
+  config.solver.table_placements = {{"e1", Placement::Distributed, {7}}};
+  Session alone(config, dataset);  // for which it has no effect
 }
 
 TEST(Ranks, SendAsManyBytesAsPlanned) {
@@ -368,6 +443,8 @@ void expect_same_after_resuming(const ModelConfig& config, const data::Dataset& 
     session.save(store);
   });
   const std::string checkpoint = *store.latest();
+  ModelConfig moved = config;  // the placement is one of the things that may change
+  moved.solver.table_placements = {{"e1", Placement::Distributed, {1, 0}}};
   const auto go_on = [&checkpoint](Session& session, ProcessGroup* group) {
     session.initialize(kFloat64);
     EXPECT_EQ(session.load(Checkpoint(checkpoint)), std::vector<std::string>());
@@ -380,7 +457,7 @@ void expect_same_after_resuming(const ModelConfig& config, const data::Dataset& 
   for (const int64_t ranks : {2, 3}) {
     SCOPED_TRACE(ranks);
     run_ranks(ranks, [&](ProcessGroup& group) {
-      Session session(config, dataset, group);
+      Session session(ranks == 2 ? config : moved, dataset, group);
       const Values found = go_on(session, &group);
       expect_near(found, expected.weights, 1e-8);
       if (ranks == 2) {

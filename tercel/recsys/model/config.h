@@ -14,6 +14,7 @@
 #include "tercel/optim/learning_rate.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/recsys/metrics/metric_options.h"
+#include "tercel/recsys/table_placements.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/options.h"
 
@@ -60,6 +61,7 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
   int64_t max_nan_batches = 100;
   bool tensorboard = false;
   PlacementChoice placement = PlacementChoice::Auto;
+  std::vector<GivenPlacement> table_placements;
 
   static constexpr auto fields() {
     return option_list(
@@ -103,6 +105,8 @@ struct SolverOptions : optim::LearningRateOptions, MetricOptions {
             "placement",
             "where the rows of embedding tables are with several ranks: replicated, every rank has all; distributed, "
             "by key; localized, by slot; auto: of each table, what is expected to be the fastest"),
+        option_field<&SolverOptions::table_placements>("table_placements",
+                                                       "placements of single tables, instead of placement"),
         inherited_options<SolverOptions, MetricOptions>(), optim::LearningRateOptions::fields());
   }
 
