@@ -134,11 +134,7 @@ class MetricsObject {
     const data::Batch batch = to_batch(parts);
     TERCEL_CHECK(batch.labels.defined(), RuntimeError, "evaluate: the batch has no labels");
     const SingleUser::Use use(of_.user());
-    const auto add_rows = [&] { evaluator_.add(batch, of_.model().forward(batch).logits); };
-    if (of_.group() != nullptr)
-      of_.group()->use([&](distributed::ProcessGroup&) { add_rows(); });
-    else
-      released(add_rows);
+    released_of(of_, [&] { evaluator_.add(batch, of_.model().forward(batch).logits); });
   }
   nb::dict values() const { return from_metrics(evaluator_.values()); }
 
@@ -367,6 +363,11 @@ void register_models(nb::module_& m) {
              const recsys::KeyRows found = released([&] { return recsys::rows_of_keys(table); });
              return nb::make_tuple(own(wrap(found.keys)), own(wrap(found.rows)));
            })
+      .def("has_all_rows",
+           [](ModelObject& self, const std::string& name) {
+             const SingleUser::Use use(self.user());
+             return table_of(self.model(), name).shard().is_whole();
+           })
       .def("table_rows",
            [](ModelObject& self, const std::string& name) {
              const SingleUser::Use use(self.user());
@@ -389,7 +390,7 @@ void register_models(nb::module_& m) {
              const data::Batch batch = to_batch(parts);
              const SingleUser::Use use(self.user());
              Model& model = self.model();
-             return own(wrap(released([&] { return model.compute(batch, tensor); })));
+             return own(wrap(released_of(self, [&] { return model.compute(batch, tensor); })));
            })
       .def("predict_batch",
            [](ModelObject& self, nb::handle parts) {
@@ -397,7 +398,8 @@ void register_models(nb::module_& m) {
              const SingleUser::Use use(self.user());
              Model& model = self.model();
              const double shift = recsys::sampling_shift(self.data());
-             return own(wrap(released([&] { return without_single_column(recsys::predict(model, batch, shift)); })));
+             return own(
+                 wrap(released_of(self, [&] { return without_single_column(recsys::predict(model, batch, shift)); })));
            })
       .def(
           "predict_arrays",
@@ -406,7 +408,7 @@ void register_models(nb::module_& m) {
             const SingleUser::Use use(self.user());
             Model& model = self.model();
             const double shift = recsys::sampling_shift(self.data());
-            return own(wrap(released([&] { return recsys::predict(model, rows.inputs, shift); })));
+            return own(wrap(released_of(self, [&] { return recsys::predict(model, rows.inputs, shift); })));
           },
           nb::arg("arrays"));
   nb::class_<MetricsObject>(m, "_Metrics")

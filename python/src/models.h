@@ -36,6 +36,13 @@ class ModelObject {
   virtual void expect_writes() {}
 };
 
+/** f() without the GIL, and, of one of several processes, while no other thread uses their group. */
+template <class F>
+auto released_of(ModelObject& self, F&& f) {
+  GroupObject* const ranks = self.group();
+  return ranks != nullptr ? ranks->use([&](distributed::ProcessGroup&) { return f(); }) : released(f);
+}
+
 /** ConfigError with the nearest name if there is none. */
 recsys::EmbeddingTable& table_of(recsys::Model& model, const std::string& name);
 

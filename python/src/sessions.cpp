@@ -23,7 +23,9 @@
 #include "tercel/recsys/hugectr/collection_files.h"
 #include "tercel/recsys/hugectr/session_states.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/recsys/ranks.h"
 #include "tercel/recsys/session.h"
+#include "tercel/recsys/table_order.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/recsys/warm_start.h"
 #include "tercel/util/enum_names.h"
@@ -236,32 +238,37 @@ std::vector<recsys::hugectr::CollectionTable> collection_of(Session& session, co
 void register_hugectr_files(nb::class_<SessionObject, ModelObject>& session_class) {
   namespace hugectr = recsys::hugectr;
   session_class
-      .def("hugectr_save",
-           [](SessionObject& self, nb::handle prefix, int64_t iteration) {
-             const std::string path = to_path(prefix);
-             self.train([&](Session& session) {
-               hugectr::write_snapshot({path, iteration}, session.model(), hugectr::states_of(session));
-             });
-           })
+      .def(
+          "hugectr_save",
+          [](SessionObject& self, nb::handle prefix, int64_t iteration) {
+            const std::string path = to_path(prefix);
+            self.train([&](Session& session) {
+              hugectr::write_snapshot({path, iteration}, session.model(), hugectr::states_of(session), session.group());
+            });
+          })
       .def("hugectr_load_dense",
            [](SessionObject& self, nb::handle file) {
              const std::string path = to_path(file);
-             load_files(self, "load_dense_weights",
-                        [&](Session& session) { hugectr::read_dense(path, session.model()); });
+             load_files(self, "load_dense_weights", [&](Session& session) {
+               recsys::do_together(session.group(), [&] { hugectr::read_dense(path, session.model()); });
+             });
            })
       .def("hugectr_load_dense_states",
            [](SessionObject& self, nb::handle file) {
              const std::string path = to_path(file);
              load_files(self, "load_dense_optimizer_states", [&](Session& session) {
-               hugectr::read_dense_states(path, session.model(), hugectr::states_of(session).dense,
-                                          optim::Optimizer::state_names(session.config().optimizer.type));
+               recsys::do_together(session.group(), [&] {
+                 hugectr::read_dense_states(path, session.model(), hugectr::states_of(session).dense,
+                                            optim::Optimizer::state_names(session.config().optimizer.type));
+               });
              });
            })
       .def("hugectr_load_table",
            [](SessionObject& self, nb::handle folder, const std::string& name) {
              const std::string path = to_path(folder);
-             load_files(self, "load_sparse_weights",
-                        [&](Session& session) { hugectr::read_table(path, table_of(session.model(), name)); });
+             load_files(self, "load_sparse_weights", [&](Session& session) {
+               hugectr::read_table(path, table_of(session.model(), name), session.group());
+             });
            })
       .def("hugectr_load_table_states",
            [](SessionObject& self, nb::handle file, const std::string& name) {
@@ -272,21 +279,23 @@ void register_hugectr_files(nb::class_<SessionObject, ModelObject>& session_clas
                for (size_t t = 0; t < tables.size(); ++t)
                  if (tables[t]->name() == name)
                    hugectr::read_table_states(path, *tables[t], states.tables[t],
-                                              recsys::rows_of_keys(*tables[t]).rows);
+                                              recsys::order_of_keys(*tables[t], session.group()), session.group());
              });
            })
       .def("hugectr_save_collection",
            [](SessionObject& self, nb::handle folder, const nb::list& names, bool wide_keys) {
              const std::string path = to_path(folder);
              const std::vector<std::string> wanted = to_names(names);
-             self.train(
-                 [&](Session& session) { hugectr::write_collection(path, collection_of(session, wanted), wide_keys); });
+             self.train([&](Session& session) {
+               hugectr::write_collection(path, collection_of(session, wanted), wide_keys, session.group());
+             });
            })
       .def("hugectr_load_collection", [](SessionObject& self, nb::handle folder, const nb::list& names) {
         const std::string path = to_path(folder);
         const std::vector<std::string> wanted = to_names(names);
-        load_files(self, "embedding_load",
-                   [&](Session& session) { hugectr::read_collection(path, collection_of(session, wanted)); });
+        load_files(self, "embedding_load", [&](Session& session) {
+          hugectr::read_collection(path, collection_of(session, wanted), session.group());
+        });
       });
 }
 
@@ -503,7 +512,8 @@ void register_session(nb::module_& m) {
              self.train([&](Session& session) {
                TERCEL_CHECK(!session.has_gradients(), RuntimeError,
                             "load_table: within a step: call update() or discard() first");
-               recsys::set_vectors(table_of(session.model(), name), of_keys, of_vectors);
+               recsys::EmbeddingTable& table = table_of(session.model(), name);
+               recsys::do_together(session.group(), [&] { recsys::set_vectors(table, of_keys, of_vectors); });
              });
            })
       .def("frozen",

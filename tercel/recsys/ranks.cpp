@@ -1,11 +1,14 @@
 #include "tercel/recsys/ranks.h"
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 
 #include "tercel/autograd/function.h"
+#include "tercel/distributed/error.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/array_reduction.h"
+#include "tercel/util/error.h"
 
 namespace tercel::recsys {
 
@@ -107,6 +110,31 @@ std::string text_of_ranks(distributed::ProcessGroup& group, const std::string& t
   if (group.rank() == root) std::copy(text.begin(), text.end(), bytes.data<uint8_t>());
   group.broadcast(bytes, root).wait();
   return std::string(bytes.data<uint8_t>(), bytes.data<uint8_t>() + *first);
+}
+
+void do_together(distributed::ProcessGroup* group, FunctionRef<void()> work) {
+  if (group == nullptr) return work();
+  std::exception_ptr error;
+  std::string text;
+  try {
+    work();
+  } catch (const DistributedError&) {  // the others have it too, and cannot be asked
+    throw;
+  } catch (const std::exception& e) {
+    error = std::current_exception();
+    text = e.what();
+    if (text.empty()) text = "an error without a text";
+  }
+  const std::vector<std::string> texts = texts_of_ranks(*group, text);
+  if (error) std::rethrow_exception(error);
+  for (size_t r = 0; r < texts.size(); ++r)
+    TERCEL_CHECK(texts[r].empty(), IoError, "rank ", r, " of ", texts.size(), ": ", texts[r]);
+}
+
+void do_on_first(distributed::ProcessGroup* group, FunctionRef<void()> work) {
+  do_together(group, [&] {
+    if (group == nullptr || group->rank() == 0) work();
+  });
 }
 
 RankMessage message_of_first(distributed::ProcessGroup& group, const RankMessage& message) {

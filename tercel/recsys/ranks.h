@@ -10,6 +10,7 @@
 
 #include "tercel/core/tensor.h"
 #include "tercel/distributed/process_group.h"
+#include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
 
@@ -30,6 +31,14 @@ TERCEL_API Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& 
 TERCEL_API std::string text_of_first(distributed::ProcessGroup& group, const std::string& text = {});
 /** The text of each rank. */
 TERCEL_API std::vector<std::string> texts_of_ranks(distributed::ProcessGroup& group, const std::string& text);
+
+/**
+ * Does what each rank has to do for all: an error of one is thrown on all of them, here the own one, else an IoError
+ * that names the first rank that has one. All ranks call it; without a group it is work().
+ */
+TERCEL_API void do_together(distributed::ProcessGroup* group, FunctionRef<void()> work);
+/** The same for what rank 0 alone does. */
+TERCEL_API void do_on_first(distributed::ProcessGroup* group, FunctionRef<void()> work);
 
 /** What rank 0 tells the others to do. */
 enum class RankCommand : int64_t { Step, Skip, Validate, Test, CheckFinite, Save, Load, LoadNewData, WarmStart, End };

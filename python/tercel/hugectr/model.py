@@ -378,15 +378,12 @@ class Model:
         """
         Writes dense weights, tables and states of optimizers as HugeCTR's files: prefix_dense_N.model,
         prefix0_sparse_N.model and so on. Collections are written by embedding_dump(). An error is raised (HugeCTR only
-        prints it).
+        prints it). Of several processes all call it, and the first one writes the rows of all.
         """
         folder, session, sparse = os.path.dirname(prefix), self.session, self._sparse()
-
-        def write() -> None:
-            if folder:
-                os.makedirs(folder, exist_ok=True)
-            session._of.hugectr_save(prefix, iter)
-        _ranks.once(write)
+        if folder:
+            _ranks.once(lambda: os.makedirs(folder, exist_ok=True))
+        session._of.hugectr_save(prefix, iter)
         log.info(f"Wrote the model to {prefix}_dense_{iter}.model" +
                  (f" and {prefix}0_sparse_{iter}.model" + ("..." if len(sparse) > 1 else "") if sparse else ""))
 
@@ -444,7 +441,7 @@ class Model:
         """Writes the tables of the collection, or some, to path/embedding_collection_0."""
         names = self._collection(name_list(list(table_names), "embedding_dump: table_names"))
         folder, wide = os.path.join(path, "embedding_collection_0"), bool(self._solver.i64_input_key)
-        _ranks.once(lambda: self.session._of.hugectr_save_collection(folder, names, wide))
+        self.session._of.hugectr_save_collection(folder, names, wide)
 
     def embedding_load(self, path: str, table_names: Sequence[str] = ()) -> None:
         """Sets them from such a folder."""

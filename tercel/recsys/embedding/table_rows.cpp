@@ -6,6 +6,8 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/index_put.h"
 #include "tercel/ops/sort/sort.h"
 #include "tercel/util/error.h"
@@ -15,14 +17,6 @@ namespace tercel::recsys {
 namespace {
 
 Span<int64_t> elements(const Tensor& t) { return {t.data<int64_t>(), static_cast<size_t>(t.numel())}; }
-
-void check_unique(const std::string& name, const Tensor& keys) {
-  const Span<int64_t> all = elements(keys);
-  std::vector<int64_t> sorted(all.begin(), all.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  TERCEL_CHECK(twice == sorted.end(), ValueError, "embedding table '", name, "': key ", *twice, " occurs twice");
-}
 
 template <class T>
 void check_finite(const std::string& name, const Tensor& keys, const Tensor& vectors) {
@@ -35,10 +29,54 @@ void check_finite(const std::string& name, const Tensor& keys, const Tensor& vec
 
 }  // namespace
 
+void check_unique_keys(const EmbeddingTable& table, const Tensor& keys) {
+  const Span<int64_t> all = elements(keys);
+  std::vector<int64_t> sorted(all.begin(), all.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  TERCEL_CHECK(twice == sorted.end(), ValueError, "embedding table '", table.name(), "': key ", *twice,
+               " occurs twice");
+}
+
+void check_finite_vectors(const EmbeddingTable& table, const Tensor& keys, const Tensor& vectors) {
+  if (vectors.dtype() == kFloat64)
+    check_finite<double>(table.name(), keys, vectors);
+  else
+    check_finite<float>(table.name(), keys, vectors);
+}
+
+OwnKeys keys_of_rank(const EmbeddingTable& table, const Tensor& keys) {
+  const Span<int64_t> all = elements(keys);
+  std::vector<int64_t> owners(all.size());
+  if (!table.owners(all, owners.data())) table.refuse_keys(keys);
+  OwnKeys own;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (owners[i] != table.shard().rank()) continue;
+    own.keys.push_back(all[i]);
+    own.places.push_back(static_cast<int64_t>(i));
+  }
+  return own;
+}
+
 KeyRows rows_of_keys(EmbeddingTable& table) {
   const Tensor keys = sort(table.keys()).values;
   return {keys, to(table.find_rows(keys, NewKeys::Refuse), kInt64)};
 }
+
+namespace {
+
+Tensor tensor_of(const std::vector<int64_t>& values) {
+  Tensor t = empty({static_cast<int64_t>(values.size())}, kInt64);
+  std::copy(values.begin(), values.end(), t.data<int64_t>());
+  return t;
+}
+
+void set_rows(EmbeddingTable& table, const Tensor& keys, const Tensor& vectors) {
+  const Tensor rows = table.find_rows(keys, NewKeys::Admit);
+  index_copy_(table.weight().detach(), 0, to(rows, kInt64), to(vectors, table.weight().dtype()));
+}
+
+}  // namespace
 
 void set_vectors(EmbeddingTable& table, const Tensor& keys, const Tensor& vectors) {
   const std::string& name = table.name();
@@ -53,15 +91,13 @@ void set_vectors(EmbeddingTable& table, const Tensor& keys, const Tensor& vector
   if (keys.numel() == 0) return;
   const NoGradGuard no_grad;
   const Tensor all = contiguous(to(keys, kInt64)), values = contiguous(vectors);
-  check_unique(name, all);
-  if (values.dtype() == kFloat64)
-    check_finite<double>(name, all, values);
-  else
-    check_finite<float>(name, all, values);
+  check_unique_keys(table, all);
+  check_finite_vectors(table, all, values);
 
   table.refuse_keys(all);
-  const Tensor rows = table.find_rows(all, NewKeys::Admit);
-  index_copy_(table.weight().detach(), 0, to(rows, kInt64), to(values, table.weight().dtype()));
+  if (table.shard().is_whole()) return set_rows(table, all, values);
+  const OwnKeys own = keys_of_rank(table, all);
+  set_rows(table, tensor_of(own.keys), index_select(values, 0, tensor_of(own.places)));
 }
 
 }  // namespace tercel::recsys

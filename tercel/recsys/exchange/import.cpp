@@ -50,7 +50,7 @@ hugectr::SnapshotName find_snapshot(const std::string& files) {
 class SnapshotReader {
  public:
   SnapshotReader(Session& session, hugectr::SnapshotName name)
-      : session_(session), model_(session.model()), name_(std::move(name)), keys_(tables().size()) {}
+      : session_(session), model_(session.model()), name_(std::move(name)), rows_(tables().size()) {}
 
   ImportedModel read() {
     const bool has_statistics = std::any_of(model_.graph().nodes.begin(), model_.graph().nodes.end(),
@@ -61,13 +61,13 @@ class SnapshotReader {
     nodes_ = hugectr::nodes_with_table(model_);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const size_t t = table_of(i);
-      keys_[t] = hugectr::read_table(name_.table(i), *tables()[t]);
+      rows_[t] = hugectr::read_table(name_.table(i), *tables()[t]);
     }
     read_collection();
     if (imported_.has_states) read_states();
     for (size_t t = 0; t < tables().size(); ++t) {
-      imported_.rows += keys_[t].numel();
-      imported_.initial_rows += tables()[t]->rows() - tables()[t]->rows_without_key() - keys_[t].numel();
+      imported_.rows += rows_[t].count;
+      imported_.initial_rows += tables()[t]->rows() - tables()[t]->rows_without_key() - rows_[t].count;
     }
     return imported_;
   }
@@ -82,10 +82,10 @@ class SnapshotReader {
     imported_.has_states = shared.empty() && exists(name_.dense_states());
     if (shared.empty()) return;
     const std::string folder = join_path(parent_path(name_.dense()), "embedding_collection_0");
-    const std::vector<Tensor> keys = hugectr::read_collection(folder, shared);
+    const std::vector<RowOrder> rows = hugectr::read_collection(folder, shared);
     for (size_t i = 0; i < shared.size(); ++i)
       for (size_t t = 0; t < tables().size(); ++t)
-        if (tables()[t].get() == shared[i].table) keys_[t] = keys[i];
+        if (tables()[t].get() == shared[i].table) rows_[t] = rows[i];
   }
 
   void read_states() {
@@ -94,8 +94,7 @@ class SnapshotReader {
                                optim::Optimizer::state_names(session_.config().optimizer.type));
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const size_t t = table_of(i);
-      const Tensor rows = to(tables()[t]->find_rows(keys_[t], NewKeys::Refuse), kInt64);
-      hugectr::read_table_states(name_.table_states(i), *tables()[t], states.tables[t], rows);
+      hugectr::read_table_states(name_.table_states(i), *tables()[t], states.tables[t], rows_[t]);
     }
     imported_.step = name_.iteration;
   }
@@ -104,7 +103,7 @@ class SnapshotReader {
   Model& model_;
   hugectr::SnapshotName name_;
   std::vector<size_t> nodes_;
-  std::vector<Tensor> keys_;  // of each table
+  std::vector<RowOrder> rows_;  // of each table
   ImportedModel imported_;
 };
 

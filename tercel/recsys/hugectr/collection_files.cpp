@@ -4,12 +4,13 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
 
-#include "tercel/ops/factories/factories.h"
-#include "tercel/ops/views/views.h"
-#include "tercel/recsys/embedding/table_rows.h"
 #include "tercel/recsys/hugectr/raw_values_impl.h"
 #include "tercel/recsys/hugectr/table_vectors_impl.h"
+#include "tercel/recsys/ranks.h"
+#include "tercel/recsys/table_order.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -62,14 +63,47 @@ void write_keys(FileWriter& out, const Tensor& keys, bool wide, const EmbeddingT
   }
 }
 
-Tensor read_keys(const std::string& path, int64_t count, bool wide) {
-  const std::string what = str_cat({"a header and ", format_count(count), " keys"});
-  if (wide) return read_values(path, kInt64, count, what, kHeader);
-  const Tensor narrow = read_values(path, kInt32, count, what, kHeader);
-  Tensor keys = empty({count}, kInt64);
-  for (int64_t i = 0; i < count; ++i)
-    keys.data<int64_t>()[i] = static_cast<int64_t>(static_cast<uint32_t>(narrow.data<int32_t>()[i]));
-  return keys;
+/** Writes a table's keys and vectors. */
+void write_table(const std::string& folder, const CollectionTable& of, const RowOrder& order, bool wide_keys,
+                 distributed::ProcessGroup* group) {
+  const EmbeddingTable& table = *of.table;
+  std::optional<AtomicFile> keys, vectors;
+  do_on_first(group, [&] {
+    const auto of_keys = header_of(kKey, of.number), of_vectors = header_of(kWeight, of.number);
+    keys.emplace(join_path(folder, str_cat({"key", of.number})));
+    keys->write(of_keys.data(), sizeof(of_keys));
+    vectors.emplace(join_path(folder, str_cat({"weight", of.number})));
+    vectors->write(of_vectors.data(), sizeof(of_vectors));
+  });
+  take_keys(order, group, [&](const Tensor& window) { write_keys(keys->writer(), window, wide_keys, table); });
+  take_rows(order, group, table.weight().detach(),
+            [&](const Tensor& window) { write_floats(vectors->writer(), window); });
+  do_on_first(group, [&] {
+    keys->commit();
+    vectors->commit();
+  });
+}
+
+/** The files of a table, with sizes and headers that fit. */
+VectorFiles open_table(const std::string& folder, const CollectionTable& of) {
+  const std::string path = join_path(folder, kMeta), name = printable(path);
+  const CollectionContent content = parse_collection(read_file(path, kMaxMetaBytes), name);
+  const EmbeddingTable& table = *of.table;
+  const auto found = std::find_if(content.tables.begin(), content.tables.end(),
+                                  [&of](const auto& candidate) { return candidate.number == of.number; });
+  TERCEL_CHECK(found != content.tables.end(), DataError, name, ": expected a table ", of.number, " ('",
+               printable(table.name()), "'), found ", content.tables.size(), " others");
+  TERCEL_CHECK(found->width == table.dim(), DataError, name, ": table ", of.number, " ('", printable(table.name()),
+               "'): expected vectors of ", table.dim(), " numbers, found ", found->width);
+  const std::string keys_path = join_path(folder, str_cat({"key", of.number})),
+                    vectors_path = join_path(folder, str_cat({"weight", of.number}));
+  ValuesFile keys(keys_path, content.wide_keys ? kInt64 : kInt32, found->keys,
+                  str_cat({"a header and ", format_count(found->keys), " keys"}), kHeader);
+  ValuesFile vectors(vectors_path, kFloat32, found->keys * table.dim(),
+                     str_cat({"a header and ", format_count(found->keys), " vectors"}), kHeader);
+  check_header(keys_path, kKey, of.number);
+  check_header(vectors_path, kWeight, of.number);
+  return {keys_path, found->keys, std::move(keys), content.wide_keys, std::move(vectors)};
 }
 
 }  // namespace
@@ -115,55 +149,30 @@ std::vector<CollectionTable> collection_of(Model& model) {
   return found;
 }
 
-void write_collection(const std::string& folder, Span<CollectionTable> tables, bool wide_keys) {
-  create_dirs(folder);
+void write_collection(const std::string& folder, Span<CollectionTable> tables, bool wide_keys,
+                      distributed::ProcessGroup* group) {
+  do_on_first(group, [&] { create_dirs(folder); });
   std::string numbers, counts, widths;
   int64_t widest = 0;
   for (const CollectionTable& of : tables) {
-    const EmbeddingTable& table = *of.table;
-    const KeyRows content = rows_of_keys(*of.table);
+    const RowOrder order = order_of_keys(*of.table, group);
     append(numbers, of.number);
-    append(counts, static_cast<uint64_t>(content.keys.numel()));
-    append(widths, static_cast<int32_t>(table.dim()));
-    widest = std::max(widest, table.dim());
-    AtomicFile keys(join_path(folder, str_cat({"key", of.number})));
-    const auto of_keys = header_of(kKey, of.number), of_vectors = header_of(kWeight, of.number);
-    keys.write(of_keys.data(), sizeof(of_keys));
-    write_keys(keys.writer(), content.keys, wide_keys, table);
-    keys.commit();
-    AtomicFile vectors(join_path(folder, str_cat({"weight", of.number})));
-    vectors.write(of_vectors.data(), sizeof(of_vectors));
-    write_rows(vectors.writer(), table.weight().detach(), content.rows);
-    vectors.commit();
+    append(counts, static_cast<uint64_t>(order.count));
+    append(widths, static_cast<int32_t>(of.table->dim()));
+    widest = std::max(widest, of.table->dim());
+    write_table(folder, of, order, wide_keys, group);
   }
   std::string meta;
   for (const int64_t value : {static_cast<int64_t>(tables.size()), int64_t{wide_keys}, int64_t{0}, int64_t{0}, widest})
     append(meta, static_cast<int32_t>(value));
-  write_file_atomically(join_path(folder, kMeta), meta + numbers + counts + widths);
+  do_on_first(group, [&] { write_file_atomically(join_path(folder, kMeta), meta + numbers + counts + widths); });
 }
 
-std::vector<Tensor> read_collection(const std::string& folder, Span<CollectionTable> tables) {
-  const std::string path = join_path(folder, kMeta), name = printable(path);
-  const CollectionContent content = parse_collection(read_file(path, kMaxMetaBytes), name);
-  std::vector<Tensor> all;
-  for (const CollectionTable& of : tables) {
-    EmbeddingTable& table = *of.table;
-    const auto found = std::find_if(content.tables.begin(), content.tables.end(),
-                                    [&of](const auto& candidate) { return candidate.number == of.number; });
-    TERCEL_CHECK(found != content.tables.end(), DataError, name, ": expected a table ", of.number, " ('",
-                 printable(table.name()), "'), found ", content.tables.size(), " others");
-    TERCEL_CHECK(found->width == table.dim(), DataError, name, ": table ", of.number, " ('", printable(table.name()),
-                 "'): expected vectors of ", table.dim(), " numbers, found ", found->width);
-    const std::string keys_path = join_path(folder, str_cat({"key", of.number})),
-                      vectors_path = join_path(folder, str_cat({"weight", of.number}));
-    const Tensor keys = read_keys(keys_path, found->keys, content.wide_keys);
-    const Tensor vectors = read_values(vectors_path, kFloat32, found->keys * table.dim(),
-                                       str_cat({"a header and ", format_count(found->keys), " vectors"}), kHeader);
-    check_header(keys_path, kKey, of.number);
-    check_header(vectors_path, kWeight, of.number);
-    set_file_vectors(keys_path, table, keys, vectors.view({found->keys, table.dim()}));
-    all.push_back(keys);
-  }
+std::vector<RowOrder> read_collection(const std::string& folder, Span<CollectionTable> tables,
+                                      distributed::ProcessGroup* group) {
+  std::vector<RowOrder> all;
+  for (const CollectionTable& of : tables)
+    all.push_back(set_file_vectors([&] { return open_table(folder, of); }, *of.table, group));
   return all;
 }
 

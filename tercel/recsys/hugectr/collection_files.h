@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tercel/distributed/process_group.h"
 #include "tercel/recsys/embedding/embedding_table.h"
 #include "tercel/recsys/model/model.h"
+#include "tercel/recsys/table_order.h"
 #include "tercel/util/export.h"
 #include "tercel/util/span.h"
 
@@ -40,13 +42,19 @@ struct CollectionTable {
 /** The tables that the lookups of a graph read, in the order of the lookups. */
 TERCEL_API std::vector<CollectionTable> collection_of(Model& model);
 
-/** Writes tables, with keys of 8 bytes or 4. DataError for a key that has no 4 bytes. */
-TERCEL_API void write_collection(const std::string& folder, Span<CollectionTable> tables, bool wide_keys);
 /**
- * Sets the vectors of these tables; returns the keys of each [n] int64. DataError for damaged files, tables of another
+ * Writes tables, with keys of 8 bytes or 4. DataError for a key that has no 4 bytes. With a group, of all ranks, which
+ * all call it (model_files.h).
+ */
+TERCEL_API void write_collection(const std::string& folder, Span<CollectionTable> tables, bool wide_keys,
+                                 distributed::ProcessGroup* group = nullptr);
+/**
+ * Sets the vectors of these tables; returns the keys of each that this rank has. With a group all ranks call it.
+ * DataError for damaged files, tables of another
  * width, keys that a table does not have or has twice, and vectors that are not finite; tables before the one that is
  * damaged are set then.
  */
-TERCEL_API std::vector<Tensor> read_collection(const std::string& folder, Span<CollectionTable> tables);
+TERCEL_API std::vector<RowOrder> read_collection(const std::string& folder, Span<CollectionTable> tables,
+                                                 distributed::ProcessGroup* group = nullptr);
 
 }  // namespace tercel::recsys::hugectr

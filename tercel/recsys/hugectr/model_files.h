@@ -4,7 +4,11 @@
 // statistics of BatchNorm layers as JSON. A table is a folder with its keys (`key`, int64), their vectors
 // (`emb_vector`, float32) and, of a LocalizedSlot embedding, their slots (`slot_id`, uint64). States of the dense
 // weights' optimizer are as long as the weights each, and padded to 256 bytes but for the last; those of a table are
-// parallel to its keys. docs/guide/from_hugectr.md says how they are used.
+// parallel to its keys.
+//
+// With several ranks, functions that take a group write and read the rows of all of them: all ranks call them, rank 0
+// writes, each rank reads its own rows, and an error of one is thrown on all (Note [Rows in the order of keys]).
+// docs/guide/from_hugectr.md says how they are used.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +17,10 @@
 #include <vector>
 
 #include "tercel/core/tensor.h"
+#include "tercel/distributed/process_group.h"
 #include "tercel/recsys/embedding/embedding_table.h"
 #include "tercel/recsys/model/model.h"
+#include "tercel/recsys/table_order.h"
 #include "tercel/util/export.h"
 #include "tercel/util/span.h"
 
@@ -66,29 +72,34 @@ TERCEL_API void write_dense_states(const std::string& path, Model& model, Span<T
 TERCEL_API void read_dense_states(const std::string& path, Model& model, Span<Tensor> states, Span<const char*> names);
 
 /** Writes the keys that have a row, ascending, and their vectors, into a folder, which is created if missing. */
-TERCEL_API void write_table(const std::string& folder, EmbeddingTable& table);
+TERCEL_API void write_table(const std::string& folder, EmbeddingTable& table,
+                            distributed::ProcessGroup* group = nullptr);
 /**
  * Writes which slot each of these keys has, for a LocalizedSlot embedding; 0 where neither the data nor the graph says
  * which keys a slot has.
  */
-TERCEL_API void write_slots(const std::string& folder, const Model& model, size_t node, EmbeddingTable& table);
+TERCEL_API void write_slots(const std::string& folder, const Model& model, size_t node, EmbeddingTable& table,
+                            distributed::ProcessGroup* group = nullptr);
 /**
- * Sets the vectors of the folder's keys; others keep theirs, and a table that grows gets rows for them. Returns the
- * keys [n], in the order of the file. DataError, and no change, for wrong sizes, keys that the table does not have,
- * keys twice, and vectors that are not finite.
+ * Sets the vectors of the folder's keys; others keep theirs, and a table that grows gets rows for them. Returns those
+ * that this rank has, in the order of the file. DataError, and no change, for wrong sizes, keys that the table does not
+ * have, keys twice, and vectors that are not finite.
  */
-TERCEL_API Tensor read_table(const std::string& folder, EmbeddingTable& table);
+TERCEL_API RowOrder read_table(const std::string& folder, EmbeddingTable& table,
+                               distributed::ProcessGroup* group = nullptr);
 
 /** Writes the states of the keys that have a row, ascending. */
-TERCEL_API void write_table_states(const std::string& path, EmbeddingTable& table, Span<Tensor> states);
+TERCEL_API void write_table_states(const std::string& path, EmbeddingTable& table, Span<Tensor> states,
+                                   distributed::ProcessGroup* group = nullptr);
 /**
- * Sets the states of rows [n] int64, in the order of the file. DataError, and no change, for a file of another size and
+ * Sets the states of rows, in the order of the file. DataError, and no change, for a file of another size and
  * numbers that are not finite.
  */
 TERCEL_API void read_table_states(const std::string& path, const EmbeddingTable& table, Span<Tensor> states,
-                                  const Tensor& rows);
+                                  const RowOrder& rows, distributed::ProcessGroup* group = nullptr);
 
 /** Writes all these files. Each appears complete or not at all, but not all of them together. */
-TERCEL_API void write_snapshot(const SnapshotName& name, Model& model, const ModelStates& states);
+TERCEL_API void write_snapshot(const SnapshotName& name, Model& model, const ModelStates& states,
+                               distributed::ProcessGroup* group = nullptr);
 
 }  // namespace tercel::recsys::hugectr

@@ -1,16 +1,18 @@
 // Tables in HugeCTR's files, and the states of their optimizers.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/index_put.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/recsys/embedding/table_rows.h"
 #include "tercel/recsys/hugectr/model_files.h"
 #include "tercel/recsys/hugectr/raw_values_impl.h"
 #include "tercel/recsys/hugectr/table_vectors_impl.h"
+#include "tercel/recsys/ranks.h"
+#include "tercel/recsys/table_order.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -96,99 +98,136 @@ std::vector<size_t> nodes_with_table(const Model& model) {
   return found;
 }
 
-void write_table(const std::string& folder, EmbeddingTable& table) {
-  create_dirs(folder);
-  const KeyRows content = rows_of_keys(table);
-  AtomicFile keys(join_path(folder, kKeys));
-  keys.write(content.keys.data_ptr(), content.keys.nbytes());
-  keys.commit();
-  AtomicFile vectors(join_path(folder, kVectors));
-  write_rows(vectors.writer(), table.weight().detach(), content.rows);
-  vectors.commit();
+void write_table(const std::string& folder, EmbeddingTable& table, distributed::ProcessGroup* group) {
+  std::optional<AtomicFile> keys, vectors;
+  do_on_first(group, [&] {
+    create_dirs(folder);
+    keys.emplace(join_path(folder, kKeys));
+    vectors.emplace(join_path(folder, kVectors));
+  });
+  const RowOrder order = order_of_keys(table, group);
+  take_keys(order, group, [&](const Tensor& window) { keys->write(window.data_ptr(), window.nbytes()); });
+  take_rows(order, group, table.weight().detach(),
+            [&](const Tensor& window) { write_floats(vectors->writer(), window); });
+  do_on_first(group, [&] {
+    keys->commit();
+    vectors->commit();
+  });
 }
 
-void write_slots(const std::string& folder, const Model& model, size_t node, EmbeddingTable& table) {
+void write_slots(const std::string& folder, const Model& model, size_t node, EmbeddingTable& table,
+                 distributed::ProcessGroup* group) {
   std::vector<int64_t> starts = slot_starts(model, model.graph().nodes[node]);
   if (table.rows_without_key() > 0) starts.clear();
-  const Tensor keys = rows_of_keys(table).keys;
-  std::vector<uint64_t> slots;
-  slots.reserve(static_cast<size_t>(keys.numel()));
-  for (const int64_t key : elements(keys)) {
-    const auto behind = std::upper_bound(starts.begin(), starts.end(), key) - starts.begin();
-    slots.push_back(static_cast<uint64_t>(std::max<int64_t>(0, behind - 1)));
-  }
-  AtomicFile file(join_path(folder, kSlots));
-  file.write(slots.data(), slots.size() * sizeof(uint64_t));
-  file.commit();
+  std::optional<AtomicFile> file;
+  do_on_first(group, [&] { file.emplace(join_path(folder, kSlots)); });
+  take_keys(order_of_keys(table, group), group, [&](const Tensor& window) {
+    std::vector<uint64_t> slots;
+    slots.reserve(static_cast<size_t>(window.numel()));
+    for (const int64_t key : elements(window)) {
+      const auto behind = std::upper_bound(starts.begin(), starts.end(), key) - starts.begin();
+      slots.push_back(static_cast<uint64_t>(std::max<int64_t>(0, behind - 1)));
+    }
+    file->write(slots.data(), slots.size() * sizeof(uint64_t));
+  });
+  do_on_first(group, [&] { file->commit(); });
 }
 
-void set_file_vectors(const std::string& path, EmbeddingTable& table, const Tensor& keys, const Tensor& vectors) {
-  try {
-    set_vectors(table, keys, vectors);
-  } catch (const ValueError& e) {  // of a key twice, or a number
-    throw_error<DataError>({printable(path), ": ", e.what()});
-  } catch (const IndexError& e) {  // of a key that the table does not have
-    throw_error<DataError>({printable(path), ": ", e.what()});
-  } catch (const RuntimeError& e) {  // of more keys than its capacity
-    throw_error<DataError>({printable(path), ": ", e.what()});
-  }
-}
+namespace {
 
-Tensor read_table(const std::string& folder, EmbeddingTable& table) {
+/** The files of a folder, with sizes that fit each other. */
+VectorFiles open_table(const std::string& folder, const EmbeddingTable& table) {
   const std::string path = join_path(folder, kKeys), slots = join_path(folder, kSlots);
   const int64_t size = file_size(path), each = sizeof(int64_t);
   TERCEL_CHECK(size % each == 0, DataError, printable(path), ": expected keys of 8 bytes, found ", format_count(size),
                " bytes");
   const int64_t count = size / each;
-  const Tensor keys = read_values(path, kInt64, count, str_cat({format_count(count), " keys"}));
+  ValuesFile keys(path, kInt64, count, str_cat({format_count(count), " keys"}));
   if (exists(slots))
     TERCEL_CHECK(file_size(slots) == size, DataError, printable(slots), ": expected ", format_count(size),
                  " bytes, the slots of ", format_count(count), " keys, found ", format_count(file_size(slots)));
   int64_t numbers = 0;
   TERCEL_CHECK(!__builtin_mul_overflow(count, table.dim(), &numbers), DataError, printable(path), ": has ", count,
                " keys, too many");
-  const Tensor vectors =
-      read_values(join_path(folder, kVectors), kFloat32, numbers,
-                  str_cat({"vectors of ", table.dim(), " numbers for ", format_count(count), " keys"}));
-  set_file_vectors(path, table, keys, vectors.view({count, table.dim()}));
-  return keys;
+  ValuesFile vectors(join_path(folder, kVectors), kFloat32, numbers,
+                     str_cat({"vectors of ", table.dim(), " numbers for ", format_count(count), " keys"}));
+  return {path, count, std::move(keys), /*wide_keys=*/true, std::move(vectors)};
 }
 
-void write_table_states(const std::string& path, EmbeddingTable& table, Span<Tensor> states) {
-  const Tensor rows = rows_of_keys(table).rows;
-  AtomicFile file(path);
-  for (const Tensor& state : states) write_rows(file.writer(), state, rows);
-  file.commit();
-}
-
-void read_table_states(const std::string& path, const EmbeddingTable& table, Span<Tensor> states, const Tensor& rows) {
-  const NoGradGuard guard;
-  int64_t width = 0;
-  for (const Tensor& state : states) width += state.size(1);
-  const Tensor values = read_values(path, kFloat32, rows.numel() * width,
-                                    str_cat({states.size(), states.size() == 1 ? " state of " : " states of ",
-                                             format_count(rows.numel()), " rows of '", printable(table.name()), "'"}));
-  check_finite(path, values, str_cat({"the states of '", printable(table.name()), "'"}));
-  int64_t start = 0;
+/** The rows of a rank in each state of a file: the state, which of its rows, and what the file has of them. */
+void for_each_state(const ValuesFile& file, Span<Tensor> states, const RowOrder& order,
+                    FunctionRef<void(const Tensor& state, const Tensor& rows, const Tensor& values)> f) {
+  int64_t start = 0;  // of a state, in the file
   for (const Tensor& state : states) {
-    const int64_t n = rows.numel() * state.size(1);
-    const Tensor part = values.narrow(0, start, n).view({rows.numel(), state.size(1)});
-    index_copy_(state, 0, rows, to(part, state.dtype()));
-    start += n;
+    const int64_t width = state.size(1), part = std::max<int64_t>(1, kPartElements / std::max<int64_t>(1, width));
+    for (int64_t begin = 0; begin < order.count; begin += part) {
+      const int64_t n = std::min(part, order.count - begin);
+      const RowRun own = order.within(begin, begin + n);
+      if (own.count == 0) continue;
+      Tensor values = file.read(start + begin * width, n * width).view({n, width});
+      if (order.places.defined()) {
+        Tensor places = order.places.narrow(0, own.first, own.count).clone();
+        for (int64_t i = 0; i < own.count; ++i) places.data<int64_t>()[i] -= begin;
+        values = index_select(values, 0, places);
+      }
+      f(state, order.rows.narrow(0, own.first, own.count), values);
+    }
+    start += order.count * width;
   }
 }
 
-void write_snapshot(const SnapshotName& name, Model& model, const ModelStates& states) {
-  write_dense(name, model);
-  write_dense_states(name.dense_states(), model, states.dense);
+}  // namespace
+
+RowOrder read_table(const std::string& folder, EmbeddingTable& table, distributed::ProcessGroup* group) {
+  return set_file_vectors([&] { return open_table(folder, table); }, table, group);
+}
+
+void write_table_states(const std::string& path, EmbeddingTable& table, Span<Tensor> states,
+                        distributed::ProcessGroup* group) {
+  std::optional<AtomicFile> file;
+  do_on_first(group, [&] { file.emplace(path); });
+  const RowOrder order = order_of_keys(table, group);
+  for (const Tensor& state : states)
+    take_rows(order, group, state, [&](const Tensor& window) { write_floats(file->writer(), window); });
+  do_on_first(group, [&] { file->commit(); });
+}
+
+void read_table_states(const std::string& path, const EmbeddingTable& table, Span<Tensor> states, const RowOrder& rows,
+                       distributed::ProcessGroup* group) {
+  const NoGradGuard guard;
+  std::optional<ValuesFile> file;
+  do_together(group, [&] {
+    int64_t width = 0;
+    for (const Tensor& state : states) width += state.size(1);
+    const std::string name = str_cat({"'", printable(table.name()), "'"});
+    file.emplace(path, kFloat32, rows.count * width,
+                 str_cat({states.size(), states.size() == 1 ? " state of " : " states of ", format_count(rows.count),
+                          " rows of ", name}));
+    for_each_state(*file, states, rows, [&](const Tensor&, const Tensor&, const Tensor& values) {
+      check_finite(path, values, "the states of " + name);
+    });
+  });
+  do_together(group, [&] {
+    for_each_state(*file, states, rows, [](const Tensor& state, const Tensor& of, const Tensor& values) {
+      index_copy_(state, 0, of, to(values, state.dtype()));
+    });
+  });
+}
+
+void write_snapshot(const SnapshotName& name, Model& model, const ModelStates& states,
+                    distributed::ProcessGroup* group) {
+  do_on_first(group, [&] {
+    write_dense(name, model);
+    write_dense_states(name.dense_states(), model, states.dense);
+  });
   const std::vector<size_t> nodes = nodes_with_table(model);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const GraphNode& node = model.graph().nodes[nodes[i]];
     const auto t = static_cast<size_t>(node.table);
     EmbeddingTable& table = *model.embeddings().tables()[t];
-    write_table(name.table(i), table);
-    if (node.type == "LocalizedSlotSparseEmbeddingHash") write_slots(name.table(i), model, nodes[i], table);
-    write_table_states(name.table_states(i), table, states.tables[t]);
+    write_table(name.table(i), table, group);
+    if (node.type == "LocalizedSlotSparseEmbeddingHash") write_slots(name.table(i), model, nodes[i], table, group);
+    write_table_states(name.table_states(i), table, states.tables[t], group);
   }
 }
 

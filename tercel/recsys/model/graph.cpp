@@ -375,7 +375,7 @@ class Builder {
     const KeyRange keys = table_keys(p, inputs, optimizer, where);
     auto table =
         std::make_unique<StaticTable>(name, keys.first, p.embedding_vec_size, initial_rows(p, keys, inputs, where));
-    table->set_slots(slot_ends(keys, inputs));
+    table->set_slots(slot_ends(p, keys, inputs));
     return {graph_.embeddings.add_table(std::move(table), optimizer), keys.count};
   }
 
@@ -541,9 +541,21 @@ class Builder {
     return parts;
   }
 
-  /** Where the rows of the table's slots end, if they follow one another; else the table is one slot. */
-  std::vector<int64_t> slot_ends(const KeyRange& keys, const std::vector<size_t>& inputs) const {
+  /**
+   * Where the rows of the table's slots end, if they follow one another, which the keys of slots without a size do that
+   * slot_size_array gives one; else the table is one slot.
+   */
+  std::vector<int64_t> slot_ends(const EmbeddingParameters& p, const KeyRange& keys,
+                                 const std::vector<size_t>& inputs) const {
     std::vector<int64_t> ends;
+    bool has_sizes = false;
+    for (const size_t input : inputs)
+      for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s)
+        has_sizes |= schema_.slots[static_cast<size_t>(first_slot_[input] + s)].size > 0;
+    if (!has_sizes && !p.slot_size_array.empty()) {
+      for (const int64_t size : p.slot_size_array) ends.push_back((ends.empty() ? 0 : ends.back()) + size);
+      return ends;  // table_keys() has the same rows
+    }
     for (const size_t input : inputs)
       for (int64_t s = 0; s < graph_.sparse_inputs[input].slot_num; ++s) {
         const data::Slot& slot = schema_.slots[static_cast<size_t>(first_slot_[input] + s)];

@@ -66,7 +66,7 @@ TEST(HugeCtrFiles, ATableIsKeysAndVectors) {
   allocate(table);
   root.put("in/key", bytes<int64_t>({7, -3}));
   root.put("in/emb_vector", bytes<float>({1, 2, 3, 4}));
-  EXPECT_EQ(values_of(read_table(root / "in", table)), (std::vector<double>{7, -3}));
+  EXPECT_EQ(values_of(read_table(root / "in", table).keys), (std::vector<double>{7, -3}));
   EXPECT_EQ(vectors(table, {7, -3}), (std::vector<double>{1, 2, 3, 4}));
   write_table(root / "out", table);
   EXPECT_EQ(root.get("out/key"), bytes<int64_t>({-3, 7})) << "ascending";
@@ -109,7 +109,7 @@ TEST(HugeCtrFiles, ACollectionIsMetaDataKeysAndWeights) {
     allocate(again);
     allocate(more);
     const auto keys = read_collection(root / folder, std::vector<CollectionTable>{{&again, 0}, {&more, 4}});
-    EXPECT_EQ(values_of(keys[1]), std::vector<double>{9});
+    EXPECT_EQ(values_of(keys[1].keys), std::vector<double>{9});
     EXPECT_EQ(vectors(again, {0, 1}), (std::vector<double>{1, 2}));
     EXPECT_EQ(vectors(more, {9}), (std::vector<double>{5, 6, 7}));
   }
