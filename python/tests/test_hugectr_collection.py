@@ -160,7 +160,7 @@ def test_plans_are_checked_and_kept():
     collection.shard([["a"], ["a", "b"]], [("mp", [("a", 2)]), ("dp", ["b"])],
                      {hugectr.CompressionStrategy.Unique: ["a"]})
     assert collection.shard_matrix == [["a"], ["a", "b"]] and collection.shard_strategy[0] == ("mp", [("a", 2)])
-    assert collection.without_effect() == ["use_exclusive_keys", "comm_strategy", "shard"]
+    assert collection.without_effect() == ["use_exclusive_keys", "comm_strategy"]
     for arguments, text in (
             (([["a"]], [("mp", ["a", "b"])]), "shard_matrix: the table 'b' is missing"),
             (([["a", "b", "c"]], [("mp", ["a", "b"])]), "shard_matrix: there is no table 'c'; known: a, b"),

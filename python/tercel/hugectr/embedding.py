@@ -174,11 +174,23 @@ class Lookup:
 _COMBINERS = ("sum", "average", "mean", "concat")
 
 
+def _planned(kind: str, table: Any) -> str:
+    """The name of a table in a list of shard_strategy, which may have a number of parts by columns."""
+    if not isinstance(table, (list, tuple)):
+        return str(table)
+    where = f"shard: shard_strategy: {table!r}: "
+    if len(table) != 2 or isinstance(table[1], bool) or not isinstance(table[1], int) or table[1] < 1:
+        raise _C.ConfigError(f"{where}expected the name of a table and a number of parts by columns, at least 1")
+    if kind != "mp" and table[1] > 1:
+        raise _C.ConfigError(f"{where}tables of {kind!r} have no parts by columns; expected its name")
+    return str(table[0])
+
+
 @dataclass(eq=False)
 class EmbeddingCollectionConfig:
     """
-    Tables and lookups in them. `use_exclusive_keys` and `comm_strategy`, and plans of how tables are distributed to
-    GPUs (shard()), are accepted and have no effect: one process has all tables.
+    Tables and lookups in them. `use_exclusive_keys` and `comm_strategy` are accepted and have no effect. A plan of how
+    tables are distributed to GPUs, shard(), places them on the processes that mpirun starts; one process has all.
     """
 
     use_exclusive_keys: bool = False
@@ -193,10 +205,9 @@ class EmbeddingCollectionConfig:
 
     def without_effect(self) -> List[str]:
         """The arguments that were given and mean nothing on a CPU."""
-        names = [name for name, given in (("use_exclusive_keys", self.use_exclusive_keys),
-                                          ("comm_strategy", self.comm_strategy is not CommunicationStrategy.Uniform),
-                                          ("shard", bool(self.shard_matrix))) if given]
-        return names
+        return [name for name, given in (("use_exclusive_keys", self.use_exclusive_keys),
+                                         ("comm_strategy", self.comm_strategy is not CommunicationStrategy.Uniform))
+                if given]
 
     @property
     def tables(self) -> List[EmbeddingTableConfig]:
@@ -239,8 +250,18 @@ class EmbeddingCollectionConfig:
     def shard(self, shard_matrix: Sequence[Sequence[str]], shard_strategy: Sequence[Tuple[str, Sequence[Any]]],
               compression_strategy: Optional[Dict[CompressionStrategy, Sequence[str]]] = None) -> None:
         """
-        Keeps a plan of which GPU has which tables: for each GPU the names of its tables, and for groups of tables "mp"
-        or "dp". ConfigError for a plan that names a table that there is not, or leaves one out.
+        Says which GPU has which tables: `shard_matrix` has a list of their names for each GPU of vvgpu, over all its
+        nodes, and `shard_strategy` pairs of "mp" or "dp" and a list of tables. Of several processes that mpirun starts,
+        each a node, every one has the tables of "dp". Those of "mp" are on the processes of the GPUs that list them: the
+        process of a row is the remainder of its key by their number. One process has all tables.
+
+        Of "mp", ("name", k) means tables that are divided by columns into k parts. They are divided by rows instead,
+        over the same processes: each needs the same memory, keys and vectors travel once and not k times, and
+        optimizers with one state for a row compute what they do in one process. `compression_strategy` has no effect:
+        each key of a process travels once, and vectors are combined where they are needed.
+
+        ConfigError for a plan that names a table that there is not, leaves one out or has one twice, and for columns of
+        "dp".
         """
         known = [table.name for table in self.tables]
         self.shard_matrix = [name_list(list(names), "shard: shard_matrix") for names in shard_matrix]
@@ -250,7 +271,7 @@ class EmbeddingCollectionConfig:
         for kind, names in shard_strategy:
             if kind not in ("mp", "dp"):
                 raise _C.ConfigError(f"shard: shard_strategy: expected 'mp' or 'dp', found {kind!r}")
-            planned += [name[0] if isinstance(name, (list, tuple)) else name for name in names]
+            planned += [_planned(kind, name) for name in names]
             self.shard_strategy.append((kind, list(names)))
         for what, names in (("shard_matrix", placed), ("shard_strategy", planned)):
             for name in names:
@@ -259,6 +280,9 @@ class EmbeddingCollectionConfig:
             for name in known:
                 if name not in names:
                     raise _C.ConfigError(f"shard: {what}: the table {name!r} is missing")
+        for name in known:
+            if planned.count(name) > 1:
+                raise _C.ConfigError(f"shard: shard_strategy: the table {name!r} is there twice")
         for strategy, names in (compression_strategy or {}).items():
             check_choice(strategy, CompressionStrategy, "shard: compression_strategy")
             for name in names:
@@ -266,6 +290,27 @@ class EmbeddingCollectionConfig:
                     raise _C.ConfigError(f"shard: compression_strategy: there is no table {name!r}; known: "
                                          f"{', '.join(known)}")
             self.compression_strategy[strategy] = list(names)
+
+    def placements(self, vvgpu: Sequence[Sequence[int]]) -> List[Dict[str, Any]]:
+        """
+        What the plan means for processes that are nodes of vvgpu, as solver.table_placements has it; nothing without a
+        plan. ConfigError unless shard_matrix has a list for each GPU.
+        """
+        if not self.shard_matrix:
+            return []
+        nodes = [node for node, gpus in enumerate(vvgpu) for _ in gpus]
+        if len(nodes) != len(self.shard_matrix):
+            raise _C.ConfigError(f"shard: shard_matrix: expected {len(nodes)} lists, one for each GPU of vvgpu, found "
+                                 f"{len(self.shard_matrix)}")
+        out: List[Dict[str, Any]] = []
+        for kind, names in self.shard_strategy:
+            for name in (_planned(kind, name) for name in names):
+                if kind == "dp":
+                    out.append({"table": name, "placement": "replicated"})
+                    continue
+                having = [node for node, tables in zip(nodes, self.shard_matrix) if name in tables]
+                out.append({"table": name, "placement": "distributed", "ranks": list(dict.fromkeys(having))})
+        return out
 
     def to_json(self, model_optimizer: CreateOptimizer) -> List[Dict[str, Any]]:
         """The lookups as layers of Tercel's graph. HugeCTR's JSON has none for collections."""

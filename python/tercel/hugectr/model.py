@@ -19,7 +19,7 @@ from tercel.hugectr.reader import DataReaderParams, Input
 from tercel.hugectr.schedule import LearningRateScheduler
 from tercel.hugectr.solver import CreateOptimizer, CreateSolver
 from tercel.hugectr.sources import Files, Reader
-from tercel.hugectr.tables import Table, check_memory, inputs_of, tables_of
+from tercel.hugectr.tables import Table, check_memory, inputs_of, placements_of, tables_of
 from tercel.hugectr.translate import (bottoms_of, engine_layers, is_embedding, is_loss, label_columns_swapped, tops_of)
 from tercel.recsys.config import _config_of
 
@@ -36,7 +36,8 @@ class Model:
     """
     A model as HugeCTR's scripts build it: inputs, embeddings and layers are added, compile() makes it, fit() trains it.
     One process with its threads does the work of all GPUs, on batches of the solver's sizes; of several that mpirun
-    starts each trains its part of every batch, and has the same weights and metrics as the others.
+    starts each trains its part of every batch, and has the same dense weights and metrics as the others, and the rows of
+    tables that their types, or a collection's shard(), give it.
     """
 
     def __init__(self, solver: CreateSolver, reader_params: DataReaderParams,
@@ -51,6 +52,7 @@ class Model:
         self._layers: List[Layer] = []
         self._without_effect = [*solver.without_effect(), *reader_params.without_effect()]
         self._label_weights: Dict[str, float] = {}
+        self._placements: List[Dict[str, Any]] = []  # of tables of collections
         self._session: Optional[tr.Session] = None
         self._engine: List[Layer] = []
         self._last: Dict[Tensor_t, td.Batch] = {}
@@ -70,7 +72,9 @@ class Model:
         elif isinstance(item, SparseEmbedding):
             self._layers.append(item.to_json(self._optimizer))
         elif isinstance(item, EmbeddingCollectionConfig):
+            placements = item.placements(self._solver.vvgpu)
             self._layers += item.to_json(self._optimizer)
+            self._placements += placements
         elif isinstance(item, DenseLayer):
             self._layers.append(item.to_json())
         elif isinstance(item, GroupDenseLayer):
@@ -125,11 +129,15 @@ class Model:
         dataset = files.open(self._params.source[0], is_eval=False)
         self._schema = dataset.schema
         self._tables = {table.name: table for table in tables_of(self._engine, self._schema)}
-        check_memory(list(self._tables.values()))
-        config = {"model_name": "model", "layers": self._engine, "solver": self._solver.options(),
+        group, placements = _ranks.group(), self._table_placements()
+        by_table = {placement["table"]: placement for placement in placements}
+        check_memory(list(self._tables.values()), None if group is None else {
+            name: table.bytes_of(by_table.get(name), group.rank(), group.size()) for name, table in self._tables.items()})
+        config = {"model_name": "model", "layers": self._engine,
+                  "solver": {**self._solver.options(), "table_placements": placements},
                   "optimizer": {**self._optimizer.to_json(), "update_type": "Local"}}
         session = tr.Session._wrap(_C._Session(_config_of(config, None, None, None), self._schema._values(), None,
-                                               _ranks.group()))
+                                               group))
         inputs = inputs_of(self._engine, list(self._tables.values()))
         common: Dict[str, Any] = {"repeat": self._solver.repeat_dataset, "workers": self._params.num_workers,
                                   "seed": self._solver.seed}
@@ -147,6 +155,11 @@ class Model:
         names_without = list(dict.fromkeys(self._without_effect))
         if names_without:
             log.info(f"accepted, without effect on a CPU: {', '.join(names_without)}")
+
+    def _table_placements(self) -> List[Dict[str, Any]]:
+        """Of the tables of the graph; of collections without a plan, and of tables that nothing reads, none."""
+        given = [*placements_of(self._engine, list(self._tables.values())), *self._placements]
+        return [placement for placement in given if placement["table"] in self._tables]
 
     @property
     def session(self) -> tr.Session:

@@ -99,7 +99,7 @@ class CreateSolver:
                 "warmup_steps": self.warmup_steps, "decay_start": self.decay_start,
                 # Without a step of decay the rate is end_lr right after decay_start, as with one.
                 "decay_steps": max(1, self.decay_steps), "decay_power": self.decay_power, "end_lr": self.end_lr,
-                # Files of tables are written by rank 0.
+                # Of tables that no embedding and no plan places.
                 "placement": "replicated"}
 
 

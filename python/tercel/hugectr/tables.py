@@ -2,14 +2,14 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from tercel import _C
 from tercel.data import Schema
 from tercel.hugectr import log
 from tercel.hugectr.solver import bytes_of_row, states_of
 
-__all__ = ["Table", "check_memory", "inputs_of", "tables_of"]
+__all__ = ["Table", "check_memory", "inputs_of", "placements_of", "tables_of"]
 
 _WORTH_A_LINE = 1 << 30  # bytes
 
@@ -19,7 +19,8 @@ class Table:
     """
     A table: its name, its keys, which begin at `first_key`, its width, and numbers that are kept for each weight. A
     `bounded` table has as many keys as the script says, others as many as the files say. One that `grows` has a row for
-    each key that has occurred, at most as many as the workspace holds.
+    each key that has occurred, at most as many as the workspace holds. `by_slots`: the keys of its slots follow one
+    another.
     """
 
     name: str
@@ -29,11 +30,19 @@ class Table:
     states: int
     bounded: bool
     grows: bool = False
+    by_slots: bool = False
 
     @property
     def bytes(self) -> int:
         """Memory of vectors and states; of a table that grows, 0, as it has no rows yet."""
         return 0 if self.grows else self.rows * self.width * 4 * (1 + self.states)
+
+    def bytes_of(self, placement: Optional[Dict[str, Any]], rank: int, ranks: int) -> int:
+        """About so many of one of several processes, of a table with this entry of solver.table_placements."""
+        if placement is None or placement["placement"] == "replicated":
+            return self.bytes
+        having = placement.get("ranks") or list(range(ranks))
+        return -(-self.bytes // len(having)) if rank in having else 0
 
 
 def _ranges(layers: Sequence[Dict[str, Any]], schema: Schema) -> Dict[str, List[Tuple[int, int]]]:
@@ -78,7 +87,24 @@ def _table(name: str, layer: Dict[str, Any], ranges: List[Tuple[int, int]]) -> T
     grows = not bounded and (not known or hparam.get("max_vocabulary_size_global", 0) < 0)
     if not known and not given:
         given = (int(hparam.get("workspace_size_per_gpu_in_mb", 0)) << 20) // bytes_of_row(width, optimizer)
-    return Table(name, first, max(rows, given), width, states, bounded, grows)
+    by_slots = (all(end == begin for (_, end), (begin, _) in zip(ranges, ranges[1:])) if known
+                else bool(hparam.get("slot_size_array")) and not any(end for _, end in ranges))
+    return Table(name, first, max(rows, given), width, states, bounded, grows, by_slots)
+
+
+def placements_of(layers: Sequence[Dict[str, Any]], tables: Sequence[Table]) -> List[Dict[str, Any]]:
+    """
+    Where the types of embeddings say that their tables are, as solver.table_placements has it: by key, or by slot if they
+    are Localized and have rows for each slot.
+    """
+    by_name, out = {table.name: table for table in tables}, []
+    for layer in layers:
+        if "sparse_embedding_hparam" not in layer or layer["type"] == "EmbeddingLookup":
+            continue
+        table = by_name[layer["top"]]
+        localized = layer["type"].startswith("Localized") and table.by_slots and not table.grows
+        out.append({"table": table.name, "placement": "localized" if localized else "distributed"})
+    return out
 
 
 def inputs_of(layers: Sequence[Dict[str, Any]], tables: Sequence[Table]) -> List[Dict[str, Any]]:
@@ -110,17 +136,18 @@ def _available() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def check_memory(tables: Sequence[Table]) -> None:
+def check_memory(tables: Sequence[Table], bytes_of: Optional[Dict[str, int]] = None) -> None:
     """
     OutOfMemoryError that says how much the tables need, if that is more than there is. Prints a line where filling them
-    takes seconds.
+    takes seconds. `bytes_of` has the bytes of this process, if others have rows too.
     """
-    needed, there = sum(table.bytes for table in tables), _available()
+    of = {table.name: table.bytes for table in tables} if bytes_of is None else bytes_of
+    needed, there = sum(of.values()), _available()
     if needed <= there:
         if needed >= _WORTH_A_LINE:
             log.info(f"initializing {needed / 1e9:.1f} GB of embedding tables")
         return
-    largest = max(tables, key=lambda table: table.bytes)
+    largest = max(tables, key=lambda table: of[table.name])
     subject = "the embedding table needs" if len(tables) == 1 else f"the {len(tables)} embedding tables need"
     parts = "vectors and states of the optimizer" if any(table.states for table in tables) else "vectors"
     raise _C.OutOfMemoryError(

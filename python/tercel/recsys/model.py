@@ -97,13 +97,17 @@ class Model:
         return tensors
 
     def tables(self) -> Dict[str, Tensor]:
-        """The embedding tables [keys, width] by the names of their layers, as parameters()."""
+        """
+        The embedding tables [keys, width] by the names of their layers, as parameters(); of one of several processes, the
+        rows that it has.
+        """
         tensors: Dict[str, Tensor] = self._of.tables()
         return tensors
 
     def table_rows(self, name: str) -> Tuple[Tensor, Tensor]:
         """
-        The keys [n] that have a vector in an embedding table, ascending, and copies of their vectors [n, width].
+        The keys [n] that have a vector in an embedding table, ascending, and copies of their vectors [n, width]; of one of
+        several processes, those that it has.
         ConfigError with the nearest name for a table that there is not.
         """
         keys, vectors = self._of.table_rows(name_of(name, "name"))
@@ -114,8 +118,11 @@ class Model:
         Writes table_rows() to a file, `.parquet` (with pyarrow: columns `key`, int64, and `vector`, a list of `width`
         numbers), `.npz` (arrays of these names) or `.npy` (records with these fields), which appears when it is complete.
         Returns the number of keys. Keys are those of the dataset: a slot's first_key and the number of the category in
-        its vocabulary.
+        its vocabulary. RuntimeError of one of several processes that has a part of the table.
         """
+        if not self._of.has_all_rows(name_of(name, "name")):
+            raise RuntimeError(f"dump_table: other processes have a part of the table {name!r}; of a hugectr.Model, "
+                               "save_params_to_files() or embedding_dump() writes all of it")
         keys, vectors = self.table_rows(name)
         write_vectors(os.fspath(path), keys, vectors, "dump_table")
         return int(keys.shape[0])
