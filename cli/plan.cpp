@@ -13,6 +13,7 @@
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/machine_rates.h"
 #include "tercel/recsys/placement_plan.h"
+#include "tercel/recsys/ranks.h"
 #include "tercel/recsys/table_placements.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -163,9 +164,36 @@ std::string scaling_text(Span<recsys::StepEstimate> steps, Json& json) {
   return text;
 }
 
+/**
+ * The dense gradients and the times of a step. All ranks measure them at once, as those of a job share machines; the
+ * times are those of the slowest.
+ */
+recsys::StepLoad step_load_of(const data::Dataset& dataset, const recsys::ModelConfig& config, const PlanFlags& flags,
+                              int64_t ranks, distributed::ProcessGroup* group) {
+  recsys::Model model(config, dataset.schema);
+  recsys::StepLoad load = recsys::step_load(model);
+  if (flags.row_time > 0) {
+    load.row_seconds = flags.row_time * kMicro;
+    return load;
+  }
+  const int64_t part = std::max<int64_t>(1, config.solver.batchsize / ranks);
+  if (group != nullptr) group->barrier().wait();
+  recsys::measure_steps(config, dataset, flags.rows_per_rank ? config.solver.batchsize : part, load, [] {
+    check_interrupted();
+    return true;
+  });
+  if (group == nullptr) return load;
+  constexpr double kPico = 1e-12;
+  for (double* seconds : {&load.fixed_seconds, &load.row_seconds}) {
+    const std::vector<int64_t> all = recsys::numbers_of_ranks(*group, std::llround(*seconds / kPico));
+    *seconds = static_cast<double>(*std::max_element(all.begin(), all.end())) * kPico;
+  }
+  return load;
+}
+
 /** What rank 0 prints. */
 void plan(const data::Dataset& dataset, const recsys::ModelConfig& config, const PlanFlags& flags, int64_t ranks,
-          const recsys::MachineRates& rates, const CommonOptions& common) {
+          const recsys::MachineRates& rates, const recsys::StepLoad& load, const CommonOptions& common) {
   recsys::Model model(config, dataset.schema);
   data::ReaderOptions reading;
   reading.batch_size = std::min<int64_t>(config.solver.batchsize, 8192);
@@ -178,15 +206,6 @@ void plan(const data::Dataset& dataset, const recsys::ModelConfig& config, const
   std::vector<recsys::TableLoad> tables = recsys::sampled_table_loads(model, reader, flags.sample_rows);
   recsys::set_given_placements(config.solver.table_placements, ranks, tables);
   check_interrupted();
-  const int64_t part = std::max<int64_t>(1, config.solver.batchsize / ranks);
-  recsys::StepLoad load = recsys::step_load(model);
-  if (flags.row_time > 0)
-    load.row_seconds = flags.row_time * kMicro;
-  else
-    recsys::measure_steps(config, dataset, flags.rows_per_rank ? config.solver.batchsize : part, load, [] {
-      check_interrupted();
-      return true;
-    });
   const recsys::PlacementChoice choice = config.solver.placement;
   const recsys::StepEstimate step = recsys::estimate_step(load, tables, choice, ranks, config.solver.batchsize, rates);
   Json json = json_of(step);
@@ -238,8 +257,10 @@ int run_plan(CommandLine& line) {
   const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(0);
   const auto work = [&] {
     const data::Dataset dataset = data::load_dataset(data_path);
+    const int64_t ranks = group ? group->size() : flags.ranks;
     const recsys::MachineRates rates = rates_of(flags, group.get());
-    if (!group || group->rank() == 0) plan(dataset, config, flags, group ? group->size() : flags.ranks, rates, common);
+    const recsys::StepLoad load = step_load_of(dataset, config, flags, ranks, group.get());
+    if (!group || group->rank() == 0) plan(dataset, config, flags, ranks, rates, load, common);
   };
   if (group)
     work_with(*group, work);

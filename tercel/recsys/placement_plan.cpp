@@ -65,6 +65,15 @@ double unique_keys(const SlotLoad& slot, double rows) {
   return size * -std::expm1(-keys / size);
 }
 
+double ranks_of_row(const SlotLoad& slot, double ranks) {
+  const auto of_keys = [ranks](double keys) { return ranks * (1 - std::pow(1 - 1 / ranks, keys)); };
+  if (slot.sizes.empty()) return slot.keys < 1 ? slot.keys : of_keys(slot.keys);
+  double expected = 0;
+  for (size_t keys = 1; keys < slot.sizes.size(); ++keys)
+    expected += slot.sizes[keys] * of_keys(static_cast<double>(keys));
+  return expected;
+}
+
 namespace {
 
 /** The slots, by their numbers in the schema, that each table is read with. */
@@ -100,6 +109,12 @@ std::vector<TableLoad> table_loads(Model& model) {
     const auto per_row = static_cast<int64_t>(optim::Optimizer::row_states(embeddings.optimizer(t)));
     load.numbers_per_row = table.dim() * (1 + states - per_row) + per_row;
     load.counts_keys = table.counts_keys();
+    load.dims_of_keys = 0;
+    for (size_t other = 0; other < slots.size(); ++other) {
+      if (slots[other] != slots[t] || !embeddings.tables()[other]->finds_same_rows(table)) continue;
+      load.dims_of_keys += embeddings.tables()[other]->dim();
+      load.shares_keys |= other < t;
+    }
     for (const size_t s : slots[t]) {
       const data::Slot& slot = model.schema().slots[s];
       load.slots.push_back({slot.size, static_cast<double>(slot.hotness)});
@@ -112,6 +127,7 @@ std::vector<TableLoad> table_loads(Model& model) {
 std::vector<TableLoad> sampled_table_loads(Model& model, data::BatchReader& reader, int64_t rows) {
   // Of each slot: its keys, and the rows that they are in.
   std::vector<std::vector<std::pair<int64_t, int64_t>>> keys(model.schema().slots.size());
+  std::vector<std::vector<double>> sizes(keys.size());  // rows by their number of keys
   reader.rewind();
   data::Batch batch;
   int64_t read = 0;
@@ -120,10 +136,15 @@ std::vector<TableLoad> sampled_table_loads(Model& model, data::BatchReader& read
     for (const data::SparseInput& input : model.sparse_inputs()) {
       const data::SparseBatch& sparse = batch.input(input.name);
       const Tensor offsets = contiguous(to(sparse.row_offsets, kInt64)), all = contiguous(to(sparse.keys, kInt64));
-      for (int64_t bag = 0; bag + 1 < offsets.numel(); ++bag)
-        for (int64_t k = offsets.data<int64_t>()[bag]; k < offsets.data<int64_t>()[bag + 1]; ++k)
-          keys[first + static_cast<size_t>(bag % input.slot_num)].emplace_back(all.data<int64_t>()[k],
-                                                                               read + bag / input.slot_num);
+      for (int64_t bag = 0; bag + 1 < offsets.numel(); ++bag) {
+        const size_t slot = first + static_cast<size_t>(bag % input.slot_num);
+        const int64_t begin = offsets.data<int64_t>()[bag], end = offsets.data<int64_t>()[bag + 1];
+        for (int64_t k = begin; k < end; ++k)
+          keys[slot].emplace_back(all.data<int64_t>()[k], read + bag / input.slot_num);
+        const auto size = static_cast<size_t>(end - begin);
+        if (sizes[slot].size() <= size) sizes[slot].resize(size + 1, 0);
+        ++sizes[slot][size];
+      }
       first += static_cast<size_t>(input.slot_num);
     }
     read += batch.rows;
@@ -133,6 +154,8 @@ std::vector<TableLoad> sampled_table_loads(Model& model, data::BatchReader& read
   for (size_t s = 0; s < keys.size(); ++s) {
     loads[s] = {model.schema().slots[s].size,
                 read == 0 ? 0 : static_cast<double>(keys[s].size()) / static_cast<double>(read)};
+    loads[s].sizes = std::move(sizes[s]);
+    for (double& rows_of_size : loads[s].sizes) rows_of_size /= static_cast<double>(std::max<int64_t>(1, read));
     for (int64_t size = 1; size <= read; size *= 2) {
       // Different ones of each group of so many rows that follow one another.
       std::vector<std::pair<int64_t, int64_t>> found;
@@ -157,14 +180,27 @@ PlacementCost placement_cost(const TableLoad& table, const TablePlacement& place
   const double whole = static_cast<double>(batch_rows), part = whole / n;
   const double row = kElementBytes * static_cast<double>(table.dim);
   const double touched = 2 * kElementBytes * static_cast<double>(table.numbers_per_row);  // read and written
-  double asked = 0, changed = 0;  // unique rows of a rank's part, and of the whole batch
+  double asked = 0, changed = 0;              // unique rows of a rank's part, and of the whole batch
+  double numbers = 0, vectors = 0, keys = 0;  // that it sends for keys, and that come for them
   for (const SlotLoad& slot : table.slots) {
-    asked += table.counts_keys ? slot.keys * part : unique_keys(slot, part);
+    const double unique = unique_keys(slot, part), of_slot = slot.keys * part;
+    asked += unique;
     changed += unique_keys(slot, whole);
+    const double rows_there = table.counts_keys ? of_slot : unique;
+    const double owners =
+        placement.placement == Placement::Distributed ? static_cast<double>(placement.ranks.size()) : 1;
+    const double sums = ranks_of_row(slot, owners) * part;
+    const auto dims = static_cast<double>(std::max(table.dim, table.dims_of_keys));
+    const auto bytes = [&](double sent, double come) { return sent * kKeyBytes + come * 2 * kElementBytes * dims; };
+    const bool are_sums = !table.counts_keys && bytes(of_slot + sums, sums) < bytes(rows_there, rows_there);
+    numbers += are_sums ? of_slot + sums : rows_there;
+    vectors += are_sums ? sums : rows_there;
+    keys += are_sums ? of_slot : rows_there;
   }
   PlacementCost cost;
   int64_t rows = table.rows;
   double added = 0;  // rows of gradients that a rank adds up
+  double ahead = 0;  // bytes of keys
   if (placement.placement == Placement::Replicated) {
     cost.bytes_sent = (n - 1) * asked * (row + kKeyBytes);
     cost.exchanges = 2;
@@ -174,15 +210,16 @@ PlacementCost placement_cost(const TableLoad& table, const TablePlacement& place
     const LargestPart most = largest_part(table, placement, whole);
     const double here = changed == 0 ? 0 : most.unique / changed;  // of the keys, those of the busiest rank
     // It answers the other ranks, and asks them for what it does not have.
-    const double answers = (n - 1) * asked * here, questions = asked * (1 - here);
-    cost.bytes_sent = questions * (kKeyBytes + row) + answers * row;
-    cost.exchanges = 3;
+    const double answers = (n - 1) * vectors * here, questions = vectors * (1 - here);
+    if (!table.shares_keys) ahead = numbers * (1 - here) * kKeyBytes;
+    cost.bytes_sent = ahead + (questions + answers) * row;
+    cost.exchanges = 2;
     cost.rows_changed = most.unique;
-    added = n * asked * here;
+    added = n * keys * here;
     rows = most.rows;
   }
   cost.memory_bytes = rows * table.numbers_per_row * static_cast<int64_t>(kElementBytes);
-  cost.seconds = cost.bytes_sent / rates.network_bytes + cost.exchanges * exchange_seconds(ranks, rates) +
+  cost.seconds = (cost.bytes_sent - ahead) / rates.network_bytes + cost.exchanges * exchange_seconds(ranks, rates) +
                  (std::max(0.0, cost.rows_changed - asked) * touched + added * row) / rates.memory_bytes;
   return cost;
 }

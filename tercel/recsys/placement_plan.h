@@ -3,9 +3,10 @@
 // Note [Cost of a step]
 // A rank reads a part of a batch, whose keys need some unique rows. Replicated, it sends their gradients to each other
 // rank and adds up those of all ranks; otherwise it sends keys, and vectors and gradients travel to and from the ranks
-// that have the rows, each of which changes its own (Note [Exchange of rows]). The number of unique rows is that of
-// keys that are drawn evenly from their slot, which is the most that there can be; real data, where few keys are
-// frequent, has fewer, and a sample of it says how many.
+// that have the rows, each of which changes its own (Note [Exchange of rows]): of each slot those of unique rows, or of
+// sums of bags where these are fewer bytes (Note [Rows or sums]). Keys are sent during the step before, and take no
+// time. The number of unique rows is that of keys that are drawn evenly from their slot, which is the most that there
+// can be; real data, where few keys are frequent, has fewer, and a sample of it says how many.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,14 @@ struct SlotLoad {
   int64_t size = 0;                 ///< different ones; 0: any number
   double keys = 1;                  ///< of a row
   std::vector<double> unique = {};  ///< different keys of 1, 2, 4, ... rows, in a sample; empty without one
+  std::vector<double> sizes = {};   ///< the part of the rows with 0, 1, 2, ... keys, in a sample; empty without one
 };
 
 /** The expected number of different keys of so many rows. */
 TERCEL_API double unique_keys(const SlotLoad& slot, double rows);
+
+/** The expected number of ranks that have keys of a row, if each key is on any of so many with the same probability. */
+TERCEL_API double ranks_of_row(const SlotLoad& slot, double ranks);
 
 /** A table, as far as its placement depends on it. */
 struct TableLoad {
@@ -38,6 +43,9 @@ struct TableLoad {
   bool is_static = true;
   bool counts_keys = false;
   std::vector<SlotLoad> slots;
+  // Tables with the same rows for the keys of an input share their exchange.
+  int64_t dims_of_keys = 0;  ///< of all tables that share; 0: dim
+  bool shares_keys = false;  ///< with one before
   /** What the configuration says of this table; no ranks: all. */
   std::optional<TablePlacement> given = {};
 };
@@ -58,7 +66,7 @@ struct MachineRates {
 /** What a table costs a rank in a step: the rank that it costs most. */
 struct PlacementCost {
   double bytes_sent = 0;
-  double exchanges = 0;  ///< each with a message to each other rank
+  double exchanges = 0;  ///< that a step waits for, each with a message to each other rank
   double rows_changed = 0;
   double seconds = 0;        ///< besides those of one process with the rank's part of the batch
   int64_t memory_bytes = 0;  ///< of weights and states

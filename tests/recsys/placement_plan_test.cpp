@@ -46,6 +46,24 @@ TEST(PlacementPlan, BytesAreThoseOfTheExchanges) {
   EXPECT_EQ(placement_cost(table, {}, 4, 200, {}).memory_bytes, 64'000'000'000);
 }
 
+TEST(PlacementPlan, CountsRanksOfARow) {
+  EXPECT_NEAR(ranks_of_row({100, 1}, 4), 1, 1e-12);
+  EXPECT_NEAR(ranks_of_row({100, 0.25}, 4), 0.25, 1e-12);
+  EXPECT_NEAR(ranks_of_row({100, 2}, 4), 1.75, 1e-12);
+  EXPECT_NEAR(ranks_of_row({100, 1, {}, {0.5, 0, 0.5}}, 4), 0.875, 1e-12) << "two keys or none";
+}
+
+TEST(PlacementPlan, SumsTravelWhereTheyAreFewerBytes) {
+  TableLoad table = table_of(1'000'000'000, 16, 1);
+  table.slots[0].keys = 100;
+  const std::vector<int64_t> all = {0, 1, 2, 3};
+  const TablePlacement distributed{Placement::Distributed, all};
+  // 50 rows of a rank have 100 keys each, on all 4 ranks: 3 sums and 75 keys of a row go elsewhere, and as many come.
+  EXPECT_NEAR(placement_cost(table, distributed, 4, 200, {}).bytes_sent, 50 * (75 * 8 + 3 * 8 + 3 * 2 * 64), 1);
+  table.counts_keys = true;
+  EXPECT_NEAR(placement_cost(table, distributed, 4, 200, {}).bytes_sent, 50 * 75 * (8 + 2 * 64), 1);
+}
+
 TEST(PlacementPlan, LargeTablesAreDistributedAndSmallOnesReplicated) {
   const std::vector<TableLoad> tables = {table_of(50'000'000, 64, 26), table_of(100, 4, 1)};
   const std::vector<TablePlacement> plan = plan_placements(tables, PlacementChoice::Auto, 8, 65536);

@@ -37,6 +37,8 @@ using distributed::ProcessGroup;
 using distributed::test::run_ranks;
 using tercel::test::message_of;
 using tercel::test::values_of;
+using test::bags_config;
+using test::bags_dataset;
 using test::small_dataset;
 using test::small_preset_config;
 using test::stateful_config;
@@ -233,10 +235,15 @@ TEST(RanksOnThreads, TablesAreWhereTheConfigurationSays) {
   Session alone(config, dataset);  // for which it has no effect
 }
 
-TEST(Ranks, SendAsManyBytesAsPlanned) {
+TEST(RanksOnThreads, TrainWhatOneDoesWithSumsOfBags) {
   const TemporaryFolder root;
-  const data::Dataset dataset = small_dataset(root, 1200);
-  ModelConfig config = small_preset_config("dlrm");
+  const data::Dataset dataset = bags_dataset(root, 300);
+  for (const char* placement : {"distributed", "localized"})
+    expect_same_training(bags_config({std::string("solver.placement=") + placement, "solver.clip_grad_norm=0.05"}),
+                         dataset);
+}
+
+void expect_bytes_as_planned(ModelConfig config, const data::Dataset& dataset) {
   config.solver.batchsize = 192;
   config.data.drop_last = true;
   for (const PlacementChoice placement : {PlacementChoice::Replicated, PlacementChoice::Distributed}) {
@@ -266,6 +273,12 @@ TEST(Ranks, SendAsManyBytesAsPlanned) {
       EXPECT_NEAR(mean, plan.dense_bytes + plan.table_bytes, 0.1 * mean);
     }
   }
+}
+
+TEST(Ranks, SendAsManyBytesAsPlanned) {
+  const TemporaryFolder root;
+  expect_bytes_as_planned(small_preset_config("dlrm"), small_dataset(root, 1200));
+  expect_bytes_as_planned(bags_config(), bags_dataset(root, 1200));
 }
 
 TEST(RanksOnThreads, MayHaveNoRowsOfABatch) {

@@ -176,6 +176,70 @@ inline data::Dataset plain_dataset(const TemporaryFolder& root, int64_t rows, co
   return dataset;
 }
 
+/**
+ * Rows whose slots have one key, up to 12 keys that are nearly all different, up to 6 of few frequent ones; some none.
+ */
+inline data::Dataset bags_dataset(const TemporaryFolder& root, int64_t rows, const std::string& name = "bags") {
+  data::Dataset dataset;
+  dataset.folder = root / name;
+  dataset.format = data::norm_format();
+  dataset.schema.dense_dim = 1;
+  dataset.schema.slots = {{"one", 40, 0, 1}, {"many", 5000, 40, 12}, {"frequent", 8, 5040, 6}};
+  uint64_t state = 1;
+  const auto draw = [&state](int64_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(below));
+  };
+  const auto part = [&](const char* prefix, int64_t part_rows) {
+    data::WriterOptions options;
+    options.folder = dataset.folder;
+    options.prefix = prefix;
+    const auto writer = dataset.format->create_writer(dataset.schema, options);
+    for (int64_t r = 0; r < part_rows; ++r) {
+      const float label = static_cast<float>(draw(2)), x = static_cast<float>(draw(100)) / 100;
+      std::vector<int32_t> counts;
+      std::vector<int64_t> keys;
+      for (const data::Slot& slot : dataset.schema.slots) {
+        counts.push_back(slot.hotness == 1 ? 1 : static_cast<int32_t>(draw(slot.hotness + 1)));
+        for (int32_t k = 0; k < counts.back(); ++k) keys.push_back(slot.first_key + draw(slot.size));
+      }
+      writer->write({1, &label, &x, counts.data(), keys.data()});
+    }
+    return writer->finish();
+  };
+  dataset.train = part("train/", rows);
+  dataset.test = part("test/", rows / 4);
+  dataset.valid = dataset.test;
+  return dataset;
+}
+
+/** A model for bags_dataset(): two tables that read the same slots, with sums and with means. */
+constexpr std::string_view kBagsModel = R"json({
+  "model_name": "bags",
+  "solver": {"batchsize": 64, "batchsize_eval": 50, "lr": 0.01, "epochs": 2},
+  "data": {"shuffle": false},
+  "layers": [
+    {"type": "Data", "label": {"top": "label"}, "dense": {"top": "dense"}, "sparse": [{"top": "bags"}]},
+    {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "bags", "top": "sums",
+     "sparse_embedding_hparam": {"embedding_vec_size": 8, "combiner": "sum"}},
+    {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "bags", "top": "means",
+     "sparse_embedding_hparam": {"embedding_vec_size": 3, "combiner": "mean"},
+     "optimizer": {"type": "AdaGrad", "update_type": "Local", "adagrad_hparam": {"epsilon": 1e-6}}},
+    {"type": "Reshape", "bottom": "sums", "top": "f1"},
+    {"type": "Reshape", "bottom": "means", "top": "f2"},
+    {"type": "Concat", "bottom": ["f1", "f2", "dense"], "top": "all"},
+    {"type": "MLP", "bottom": "all", "top": "logit",
+     "mlp_param": {"num_outputs": [16, 1], "activations": ["Relu", "Non"]}},
+    {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}
+  ]
+})json";
+
+inline ModelConfig bags_config(const std::vector<std::string>& assignments = {}) {
+  ModelConfig config = parse_config(kBagsModel, "bags");
+  for (const std::string& assignment : assignments) set_config(config, assignment);
+  return config;
+}
+
 constexpr std::string_view kLinearModel = R"json({
   "solver": {"batchsize": 4, "lr": 0.5, "warmup_steps": 0, "epochs": 1},
   "data": {"shuffle": false},
