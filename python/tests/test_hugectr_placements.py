@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hugectr_models import Format, generate
 from ranks import BEGIN, check, needs_mpirun
-from test_hugectr_collection import HOTNESS
+from test_hugectr_collection import HOTNESS, model_of
 from test_hugectr_ranks import SCRIPT
 
 import tercel as tc
 import tercel.hugectr as hugectr
+from tercel.hugectr.tables import Table
 
 START = BEGIN + "import json, pathlib\n" + SCRIPT + """
 from tercel.hugectr import _ranks
@@ -220,11 +221,19 @@ def test_plans_are_those_of_the_gpus_of_nodes():
             collection.shard([["a", "b"]], strategy)
 
 
+def test_memory_is_that_of_the_rows_of_a_process():
+    table = Table("t", 0, 100, 4, 1, True)
+    assert table.bytes == 100 * 4 * 4 * 2
+    part = {"table": "t", "placement": "distributed", "ranks": [1, 2]}
+    assert [table.bytes_of(part, rank, 3) for rank in range(3)] == [0, 1600, 1600]
+    assert table.bytes_of({"table": "t", "placement": "localized"}, 0, 4) == 800
+    assert table.bytes_of({"table": "t", "placement": "replicated"}, 0, 4) == table.bytes_of(None, 0, 4) == 3200
+
+
 def test_a_plan_needs_a_list_for_each_gpu(folder):
     collection = hugectr.EmbeddingCollectionConfig()
     collection.embedding_lookup(hugectr.EmbeddingTableConfig("a", 20, 2), "k0", "v", "sum")
     collection.shard([["a"], ["a"]], [("mp", ["a"])])
-    from test_hugectr_collection import model_of
     with pytest.raises(tc.ConfigError, match="expected 1 lists, one for each GPU of vvgpu, found 2"):
         model_of(folder, collection, ["v"])
     model = model_of(folder, collection, ["v"], vvgpu=[[0], [0]])

@@ -612,9 +612,9 @@ void Session::write(CheckpointStore* store, std::string_view policy) {
   }
   std::unique_ptr<AtomicDir> folder;
   std::vector<WrittenFile> written;
-  do_on_first([&] { folder = store->begin(steps_); });
+  do_on_first(group_, [&] { folder = store->begin(steps_); });
   write_files(text_of_first(*group_, folder ? folder->temporary_path() : std::string()), files, written);
-  do_on_first([&] { store->commit(*folder, info, identity_, text, written); });
+  do_on_first(group_, [&] { store->commit(*folder, info, identity_, text, written); });
 }
 
 ResumeCheck Session::check(const Checkpoint& checkpoint, NewData new_data) const {

@@ -266,7 +266,6 @@ class TERCEL_API Session {
   void tell(RankCommand command, const std::string& text = {}) const;
   bool obey(RankCommand command, const std::string& text);
   void write(CheckpointStore* store, std::string_view policy);
-  void do_on_first(FunctionRef<void()> work) const;
   void write_files(const std::string& folder, Span<CheckpointFile> files, std::vector<WrittenFile>& written);
   void keep_position(int64_t bad_records_of_ranks);
   int64_t sum_of_ranks(int64_t number) const;

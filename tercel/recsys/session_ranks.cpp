@@ -143,21 +143,6 @@ void Session::report_bad_records(const data::BatchReader& reader) const {
   if (group_->rank() == 0) warn(str_cat({"evaluate: ", data::bad_records_text(count, first)}));
 }
 
-/** Does what rank 0 alone does for all; IoError on all of them if it fails there. */
-void Session::do_on_first(FunctionRef<void()> work) const {
-  std::exception_ptr error;
-  std::string text;
-  if (group_->rank() == 0) try {
-      work();
-    } catch (const Error& e) {
-      error = std::current_exception();
-      text = e.what();
-    }
-  text = text_of_first(*group_, text);
-  if (error) std::rethrow_exception(error);
-  TERCEL_CHECK(text.empty(), IoError, "session: save: rank 0: ", text);
-}
-
 /**
  * Writes this rank's part of a checkpoint into a folder, and gives rank 0 what all ranks have written. Shards are
  * written by their ranks; files that every rank could write, the largest first, by the rank with the least to write.

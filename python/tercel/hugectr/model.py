@@ -130,9 +130,9 @@ class Model:
         self._schema = dataset.schema
         self._tables = {table.name: table for table in tables_of(self._engine, self._schema)}
         group, placements = _ranks.group(), self._table_placements()
-        by_table = {placement["table"]: placement for placement in placements}
-        check_memory(list(self._tables.values()), None if group is None else {
-            name: table.bytes_of(by_table.get(name), group.rank(), group.size()) for name, table in self._tables.items()})
+        rank, ranks = (0, 1) if group is None else (group.rank(), group.size())
+        by_table = {} if group is None else {placement["table"]: placement for placement in placements}
+        check_memory({table: table.bytes_of(by_table.get(name), rank, ranks) for name, table in self._tables.items()})
         config = {"model_name": "model", "layers": self._engine,
                   "solver": {**self._solver.options(), "table_placements": placements},
                   "optimizer": {**self._optimizer.to_json(), "update_type": "Local"}}

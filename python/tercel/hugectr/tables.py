@@ -136,18 +136,17 @@ def _available() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def check_memory(tables: Sequence[Table], bytes_of: Optional[Dict[str, int]] = None) -> None:
+def check_memory(tables: Dict[Table, int]) -> None:
     """
-    OutOfMemoryError that says how much the tables need, if that is more than there is. Prints a line where filling them
-    takes seconds. `bytes_of` has the bytes of this process, if others have rows too.
+    OutOfMemoryError that says how much the tables need, which have so many bytes in this process, if that is more than
+    there is. Prints a line where filling them takes seconds.
     """
-    of = {table.name: table.bytes for table in tables} if bytes_of is None else bytes_of
-    needed, there = sum(of.values()), _available()
+    needed, there = sum(tables.values()), _available()
     if needed <= there:
         if needed >= _WORTH_A_LINE:
             log.info(f"initializing {needed / 1e9:.1f} GB of embedding tables")
         return
-    largest = max(tables, key=lambda table: of[table.name])
+    largest = max(tables, key=lambda table: tables[table])
     subject = "the embedding table needs" if len(tables) == 1 else f"the {len(tables)} embedding tables need"
     parts = "vectors and states of the optimizer" if any(table.states for table in tables) else "vectors"
     raise _C.OutOfMemoryError(

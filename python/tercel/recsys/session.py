@@ -220,7 +220,8 @@ class Session(Model):
         [n] and vectors [n, width]. A table that grows makes rows for new keys, whatever its admission. Other keys and the
         states of the optimizer stay as they are; freeze(name) keeps the vectors. Returns the number of keys. The table is
         not changed by a file that is damaged (DataError), other shapes, a key that occurs twice or numbers that are not
-        finite (ValueError), keys that the table cannot have (IndexError), or more keys than its capacity (RuntimeError).
+        finite (ValueError), keys that the table cannot have (IndexError), or more keys than its capacity (RuntimeError). Of
+        several processes all give it the same keys, and each sets those that it has.
         """
         if isinstance(source, (str, bytes, os.PathLike)):
             keys, vectors = read_vectors(os.fsdecode(source), "load_table")
