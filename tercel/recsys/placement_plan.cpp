@@ -246,7 +246,9 @@ std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementCho
       chosen = *table.given;
       if (chosen.placement != Placement::Replicated && chosen.ranks.empty()) chosen.ranks = all;
     } else if (choice == PlacementChoice::Auto) {
-      const double least = placement_cost(table, chosen, ranks, batch_rows, rates).seconds / kWorthOfCopies;
+      // Less than an exchange is no gain of a small table.
+      const double copied = placement_cost(table, chosen, ranks, batch_rows, rates).seconds;
+      const double least = std::min(copied / kWorthOfCopies, copied - rates.latency_seconds);
       const TablePlacement distributed{Placement::Distributed, all};
       // A table that grows may fill its part of the capacity on one rank before the others.
       if (table.is_static && placement_cost(table, distributed, ranks, batch_rows, rates).seconds < least)
