@@ -249,7 +249,7 @@ bool Session::step() {
   bool trained = false;
   while (!trained && read_next("step")) {
     read_ahead();
-    trained = train(batch_);
+    trained = train(read_.batch);
     keep_position(batch_bad_records_);
   }
   check_bad_records(bad_records_, first_bad_record_);
@@ -266,7 +266,7 @@ bool Session::skip() {
   if (!read_next("skip")) return false;
   has_read_ahead_ = false;
   model_.embeddings().forget_announced();
-  keep_position(sum_of_ranks(batch_position_.bad_records));
+  keep_position(sum_of_ranks(read_.position.bad_records));
   return true;
 }
 
@@ -280,14 +280,19 @@ bool Session::read_next(const char* function) {
   model_.embeddings().take_announced();
   in_batch_ = true;
   if (std::exchange(has_next_, false)) {
-    std::swap(batch_, next_batch_);
-    batch_position_ = next_position_;
+    std::swap(read_, next_);
     return true;
   }
   if (is_ahead_) train_reader_->seek(position_);
   is_ahead_ = true;
-  const bool is_read = train_reader_->next(batch_);
-  batch_position_ = train_reader_->position();
+  return read(read_);
+}
+
+/** False at the end. */
+bool Session::read(ReadBatch& into) {
+  const bool is_read = train_reader_->next(into.batch);
+  into.position = train_reader_->position();
+  into.first_bad_record = train_reader_->first_bad_record();
   return is_read;
 }
 
@@ -298,12 +303,10 @@ void Session::read_ahead() {
   if (config_.solver.max_iter > 0 && steps_ + 1 >= config_.solver.max_iter) return;
   if (train_reader_->ready_within(0)) try {
       has_read_ahead_ = true;
-      has_next_ = train_reader_->next(next_batch_);
-      has_read_ahead_ = has_next_;
-      next_position_ = train_reader_->position();
+      has_read_ahead_ = has_next_ = read(next_);
     } catch (const Error&) {  // the next step reads it again, and has the error
     }
-  model_.embeddings().announce(has_next_ ? &next_batch_ : nullptr);
+  model_.embeddings().announce(has_next_ ? &next_.batch : nullptr);
 }
 
 /** Drops it; all ranks must call it. */
@@ -650,7 +653,7 @@ std::vector<std::string> Session::load(const Checkpoint& checkpoint, NewData new
   for (size_t t = 0; t + 1 < files.size(); ++t) tables.read(t, files[t + 1]);
   dense_->forget_nonfinite();
   model_.embeddings().forget_nonfinite();
-  position_ = batch_position_ = train_reader_->position();
+  position_ = train_reader_->position();
   is_ahead_ = in_batch_ = false;
   first_step_ = check.new_train_rows ? state.step : state.first_step;
   steps_ = state.step;

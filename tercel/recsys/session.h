@@ -259,6 +259,13 @@ class TERCEL_API Session {
     Changing    // in an update or load(), or after an error there
   };
 
+  /** A batch of the train part, and the state of the reader behind it. */
+  struct ReadBatch {
+    data::Batch batch;
+    data::ReaderPosition position;
+    std::string first_bad_record;
+  };
+
   Session(const ModelConfig& config, const data::Dataset& described, Model model);
   Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup* group, RankCalls calls);
   void join(distributed::ProcessGroup& group);
@@ -277,6 +284,7 @@ class TERCEL_API Session {
   void check_gradients(const char* function) const;
   void check_dataset(const char* function) const;
   bool read_next(const char* function);
+  bool read(ReadBatch& into);
   void read_ahead();
   void forget_ahead();
   void set_frozen(std::set<std::string> names);
@@ -318,13 +326,11 @@ class TERCEL_API Session {
   std::string first_bad_record_;
 
   int64_t steps_ = 0, first_step_ = 0, rows_ = 0, checked_at_ = -1;
-  data::ReaderPosition position_;        // after the last step
-  data::ReaderPosition batch_position_;  // after the batch that was read last
-  bool is_ahead_ = false;                // the reader is ahead of position_
-  bool in_batch_ = false;                // it was read, and neither trained nor passed over: a step runs, or has failed
-  // The batch behind that one, which is read ahead where its keys travel to other ranks meanwhile.
-  data::Batch next_batch_;
-  data::ReaderPosition next_position_;
+  data::ReaderPosition position_;  // after the last step
+  bool is_ahead_ = false;          // the reader is ahead of it
+  bool in_batch_ = false;          // one was read, and neither trained nor passed over: a step runs, or has failed
+  // What was read last; the other is the batch behind it, read ahead where its keys travel to other ranks meanwhile.
+  ReadBatch read_, next_;
   bool has_next_ = false, has_read_ahead_ = false;  // without it if that failed
   bool expects_writes_ = false;
   Phase phase_ = Phase::Whole;
@@ -336,8 +342,7 @@ class TERCEL_API Session {
   std::vector<double> read_losses_;
   size_t old_losses_ = 0;                       // of those read: how many there were at the end of the last step
   std::vector<Tensor> buffers_, kept_buffers_;  // what a forward pass changes, with copies from before it
-  data::Batch batch_;                           // this and the next are members only to reuse their memory
-  Model::Result result_;
+  Model::Result result_;                        // a member only to reuse its memory
 };
 
 }  // namespace tercel::recsys

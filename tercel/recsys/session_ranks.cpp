@@ -102,7 +102,7 @@ Tensor Session::of_all_ranks(const Tensor& loss) {
   if (group_ == nullptr) return loss;
   const Tensor sums = empty({2}, kFloat64);
   sums.data<double>()[0] = loss.item<double>();
-  sums.data<double>()[1] = static_cast<double>(batch_position_.bad_records);
+  sums.data<double>()[1] = static_cast<double>(read_.position.bad_records);
   sum_over_ranks(*group_, sums);
   batch_bad_records_ = static_cast<int64_t>(sums.data<double>()[1]);
   return sums.select(0, 0);
@@ -116,13 +116,12 @@ int64_t Session::sum_of_ranks(int64_t number) const {
 
 /** Behind a batch: the place to go on from. */
 void Session::keep_position(int64_t bad_records_of_ranks) {
-  position_ = batch_position_;
+  position_ = read_.position;
   is_ahead_ = has_read_ahead_;
   in_batch_ = false;
   bad_records_ = group_ == nullptr ? position_.bad_records : bad_records_of_ranks;
   if (!first_bad_record_.empty() || bad_records_ == loaded_bad_records_) return;
-  const std::string& own = train_reader_->first_bad_record();
-  first_bad_record_ = group_ == nullptr ? own : text_of_ranks(*group_, own);
+  first_bad_record_ = group_ == nullptr ? read_.first_bad_record : text_of_ranks(*group_, read_.first_bad_record);
 }
 
 /** That several ranks together have not left out too many; the reader of one checks that itself. */

@@ -81,10 +81,10 @@ Values weights_of(Session& session, ProcessGroup* group = nullptr) {
 }
 
 /** Trains to the end; the weights. */
-Values train_on(Session& session) {
+Values train_on(Session& session, ProcessGroup* group = nullptr) {
   while (session.step()) {
   }
-  return weights_of(session);
+  return weights_of(session, group);
 }
 
 Found train(Session& session, ScalarType dtype = kFloat32, ProcessGroup* group = nullptr) {
@@ -565,33 +565,36 @@ TEST(RanksOnThreads, CountTheBadRecordsOfAll) {
   const data::Dataset dataset = small_dataset(root, 300);
   damage(dataset, {3, 20, 21, 22, 90});
   // Without dropout: masks are those of the rows that are left of the part, behind a bad record others than of one.
-  const std::vector<std::string> skip = {"data.on_bad_record=skip", "solver.batchsize=32", "layers.dropped.rate=0"};
+  std::vector<std::string> skip = {"data.on_bad_record=skip", "solver.batchsize=32", "layers.dropped.rate=0"};
   Session alone(stateful_config(skip), dataset);
   const Found expected = train(alone);
   EXPECT_EQ(alone.bad_records(), 10);
   EXPECT_NE(alone.first_bad_record().find("record 3: "), std::string::npos) << alone.first_bad_record();
-  for (const int64_t ranks : {2, 3}) {
+  for (const auto& [ranks, placement] : {std::pair(2, "replicated"), std::pair(2, "distributed"),
+                                         std::pair(3, "replicated"), std::pair(3, "distributed")}) {
+    skip.emplace_back(std::string("solver.placement=") + placement);
+    const std::string run = root / (placement + std::to_string(ranks));
     run_ranks(ranks, [&](ProcessGroup& group) {
       Session session(stateful_config(skip), dataset, group);
       session.initialize();
       for (int i = 0; i < 4; ++i) ASSERT_TRUE(session.step());
       EXPECT_EQ(session.bad_records(), 5) << "those of the first 128 rows";
       EXPECT_EQ(session.first_bad_record(), alone.first_bad_record());
-      CheckpointStore store(root / ("run-" + std::to_string(ranks)), 1);
+      CheckpointStore store(run, 1);
       session.save(store);
       while (session.step()) {
       }
       EXPECT_EQ(session.bad_records(), 10);
     });
     // On another number of ranks the count goes on.
-    const Checkpoint checkpoint(*CheckpointStore(root / ("run-" + std::to_string(ranks)), 1).latest());
+    const Checkpoint checkpoint(*CheckpointStore(run, 1).latest());
     for (const int64_t others : {1, 2}) {
       run_ranks(others, [&](ProcessGroup& group) {
         Session session(stateful_config(skip), dataset, group);
         session.initialize();
         session.load(checkpoint);
         EXPECT_EQ(session.bad_records(), 5);
-        expect_near(train_on(session), expected.weights, 1e-4);
+        expect_near(train_on(session, &group), expected.weights, 1e-4);
         EXPECT_EQ(session.bad_records(), 10);
         EXPECT_NE(session.first_bad_record(), "");
       });
@@ -606,18 +609,21 @@ TEST(RanksOnThreads, RefuseTooManyBadRecordsOfAll) {
   const auto config = [](const char* most) {
     return stateful_config({"data.on_bad_record=skip", "solver.batchsize=32", most});
   };
-  run_ranks(2, [&](ProcessGroup& group) {
-    Session session(config("data.max_bad_records=3"), dataset, group);
-    session.initialize();
-    // Each rank has at most three of them.
-    const std::string message = message_of<DataError>([&] { session.step(); });
-    EXPECT_NE(message.find("4 bad records were left out, the first: "), std::string::npos) << message;
-    EXPECT_NE(message.find("expected at most 3 of all ranks, by max_bad_records"), std::string::npos) << message;
-    EXPECT_TRUE(session.is_whole());
-    EXPECT_EQ(session.steps(), 1);
-    EXPECT_EQ(message_of<DataError>([&] { session.step(); }), message) << "without another step";
-    EXPECT_EQ(session.steps(), 1);
-  });
+  for (const char* placement : {"solver.placement=replicated", "solver.placement=distributed"})
+    run_ranks(2, [&](ProcessGroup& group) {
+      ModelConfig placed = config("data.max_bad_records=3");
+      set_config(placed, placement);
+      Session session(placed, dataset, group);
+      session.initialize();
+      // Each rank has at most three of them.
+      const std::string message = message_of<DataError>([&] { session.step(); });
+      EXPECT_NE(message.find("4 bad records were left out, the first: "), std::string::npos) << message;
+      EXPECT_NE(message.find("expected at most 3 of all ranks, by max_bad_records"), std::string::npos) << message;
+      EXPECT_TRUE(session.is_whole());
+      EXPECT_EQ(session.steps(), 1);
+      EXPECT_EQ(message_of<DataError>([&] { session.step(); }), message) << "without another step";
+      EXPECT_EQ(session.steps(), 1);
+    });
   run_ranks(2, [&](ProcessGroup& group) {  // one that follows leaves the error to rank 0
     Session session(config("data.max_bad_records=3"), dataset, group, RankCalls::FirstLeads);
     session.initialize();
@@ -647,6 +653,63 @@ TEST(RanksOnThreads, RefuseTooManyBadRecordsOfAll) {
   set_warning_handler(before);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("evaluate: 5 bad records were left out, the first: "), std::string::npos) << warnings[0];
+}
+
+/** Steps with what may come between them, and is told by all ranks alike. */
+Values train_with_pauses(Session& session, const std::string& folder, ProcessGroup* group) {
+  const auto go_on = [](int64_t) { return true; };
+  session.initialize(kFloat64);
+  EXPECT_TRUE(session.step());
+  EXPECT_TRUE(session.skip());
+  EXPECT_TRUE(session.skip());
+  EXPECT_TRUE(session.step());
+  EXPECT_FALSE(session.evaluate(go_on).empty());
+  EXPECT_TRUE(session.step());
+  CheckpointStore store(folder, 1);
+  session.save(store);
+  EXPECT_TRUE(session.step());
+  EXPECT_TRUE(session.step());
+  session.load(Checkpoint(*store.latest()));
+  EXPECT_EQ(session.steps(), 3);
+  while (session.step()) session.freeze(std::vector<std::string>{"e1"});
+  EXPECT_FALSE(session.step());
+  return weights_of(session, group);
+}
+
+TEST(RanksOnThreads, KeysAheadAreThoseOfTheNextStep) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const std::string hashed = "layers.e2.sparse_embedding_hparam.table_type=hashed";
+  for (const std::string& more : {std::string("solver.max_iter=0"), std::string("solver.max_iter=6"), hashed}) {
+    SCOPED_TRACE(more);
+    const ModelConfig config = stateful_config({"solver.placement=distributed", "solver.batchsize=32", more});
+    Session alone(config, dataset);
+    const Values expected = train_with_pauses(alone, root / ("alone-" + more), nullptr);
+    for (const int64_t ranks : {2, 3})
+      run_ranks(ranks, [&](ProcessGroup& group) {
+        Session session(config, dataset, group);
+        const std::string folder = root / (std::to_string(ranks) + more);
+        expect_near(train_with_pauses(session, folder, &group), expected, 1e-8);
+        EXPECT_EQ(session.steps(), alone.steps());
+      });
+  }
+}
+
+TEST(RanksOnThreads, AnErrorInTheBatchAheadIsThatOfItsStep) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  damage(dataset, {50, 60});  // in the parts of both ranks of the fourth batch
+  const ModelConfig config = stateful_config({"solver.placement=distributed", "solver.batchsize=16"});
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(config, dataset, group);
+    session.initialize();
+    const std::string message = message_of<DataError>([&] {
+      while (session.step()) {
+      }
+    });
+    EXPECT_EQ(session.steps(), 3);
+    EXPECT_NE(message.find(group.rank() == 0 ? "record 50: " : "record 60: "), std::string::npos) << message;
+  });
 }
 
 TEST(RanksOnThreads, BeginWithTheWeightsOfAnotherRun) {
