@@ -20,22 +20,23 @@ import tempfile
 TABLES, KEYS, DENSE, BATCH = 26, 100_000, 13, 2048
 
 
-def write_norm(path, rows):
-    """Rows without sums, keys u32; docs/formats/norm.md."""
+def write_norm(path, rows, hotness):
+    """Rows without sums, with so many keys u32 in each slot; docs/formats/norm.md."""
     generator = random.Random(1)
-    record = struct.Struct(f"<{1 + DENSE}f" + "iI" * TABLES)
+    record = struct.Struct(f"<{1 + DENSE}f" + f"i{hotness}I" * TABLES)
     with open(path, "wb") as out:
         out.write(struct.pack("<8q", 0, rows, 1, DENSE, TABLES, 0, 0, 0))
         for _ in range(rows):
-            keys = generator.choices(range(KEYS), k=TABLES)
-            slots = [x for s, key in enumerate(keys) for x in (1, s * KEYS + key)]
+            slots = []
+            for s in range(TABLES):
+                slots += [hotness, *(s * KEYS + key for key in generator.choices(range(KEYS), k=hotness))]
             out.write(record.pack(generator.random() < 0.25, *(generator.gauss(0, 1) for _ in range(DENSE)), *slots))
 
 
-def make_dataset(program, folder, rows):
-    write_norm(folder / "rows.norm", rows)
+def make_dataset(program, folder, rows, hotness=1):
+    write_norm(folder / "rows.norm", rows, hotness)
     (folder / "list.txt").write_text(f"1\n{folder / 'rows.norm'}\n")
-    spec = ["--train-list", folder / "list.txt", "--dense-dim", DENSE, "--nnz-per-slot", ",".join(["1"] * TABLES),
+    spec = ["--train-list", folder / "list.txt", "--dense-dim", DENSE, "--nnz-per-slot", ",".join([str(hotness)] * TABLES),
             "--slot-size-array", ",".join([str(KEYS)] * TABLES), "--check-mode", "none"]
     subprocess.run([program, "convert", "norm", folder / "data", *map(str, spec)], check=True, capture_output=True)
     config = json.loads(subprocess.run([program, "train", "--model", "dlrm", "--print-config"], check=True,

@@ -103,6 +103,7 @@ std::vector<TableLoad> table_loads(Model& model) {
     TableLoad load;
     load.name = table.name();
     load.is_static = !table.grows();
+    load.is_limited = table.is_limited();
     load.rows = load.is_static ? table.rows_of_all_ranks() : 0;
     load.dim = table.dim();
     const auto states = static_cast<int64_t>(optim::Optimizer::state_names(embeddings.optimizer(t)).size());
@@ -250,8 +251,8 @@ std::vector<TablePlacement> plan_placements(Span<TableLoad> tables, PlacementCho
       const double copied = placement_cost(table, chosen, ranks, batch_rows, rates).seconds;
       const double least = std::min(copied / kWorthOfCopies, copied - rates.latency_seconds);
       const TablePlacement distributed{Placement::Distributed, all};
-      // A table that grows may fill its part of the capacity on one rank before the others.
-      if (table.is_static && placement_cost(table, distributed, ranks, batch_rows, rates).seconds < least)
+      // A table with a capacity may fill its part of it on one rank before the others.
+      if (!table.is_limited && placement_cost(table, distributed, ranks, batch_rows, rates).seconds < least)
         chosen = distributed;
     } else if (choice != PlacementChoice::Replicated) {
       chosen.placement = choice == PlacementChoice::Distributed ? Placement::Distributed : Placement::Localized;

@@ -41,6 +41,7 @@ struct TableLoad {
   int64_t dim = 0;
   int64_t numbers_per_row = 0;  ///< of the weight and the states of the optimizer
   bool is_static = true;
+  bool is_limited = false;  ///< it grows up to a number of keys
   bool counts_keys = false;
   std::vector<SlotLoad> slots;
   // Tables with the same rows for the keys of an input share their exchange.

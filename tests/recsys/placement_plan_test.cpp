@@ -73,7 +73,11 @@ TEST(PlacementPlan, LargeTablesAreDistributedAndSmallOnesReplicated) {
   TableLoad growing = tables[0];
   growing.is_static = false;
   EXPECT_EQ(plan_placements(Span<TableLoad>(&growing, 1), PlacementChoice::Auto, 8, 65536)[0].placement,
-            Placement::Replicated);
+            Placement::Distributed);
+  growing.is_limited = true;
+  EXPECT_EQ(plan_placements(Span<TableLoad>(&growing, 1), PlacementChoice::Auto, 8, 65536)[0].placement,
+            Placement::Replicated)
+      << "one rank may have no place while others have";
   EXPECT_EQ(plan_placements(Span<TableLoad>(&growing, 1), PlacementChoice::Distributed, 8, 65536)[0].placement,
             Placement::Distributed);
   TERCEL_EXPECT_THROW(plan_placements(Span<TableLoad>(&growing, 1), PlacementChoice::Localized, 8, 65536), ConfigError,

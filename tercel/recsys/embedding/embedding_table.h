@@ -60,6 +60,8 @@ class TERCEL_API EmbeddingTable {
   virtual bool grows() const { return false; }
   /** Whether new keys may get the rows of others. */
   virtual bool evicts() const { return false; }
+  /** Whether it grows, but not beyond a number of keys. */
+  virtual bool is_limited() const { return false; }
   /** Whether it counts how often keys occur, so that Insert needs each occurrence. */
   virtual bool counts_keys() const { return false; }
   /** How many rows, the first ones, belong to no key and are not trained. */

@@ -81,6 +81,7 @@ class TERCEL_API HashedTable final : public EmbeddingTable {
   Tensor find_rows(const Tensor& keys, NewKeys new_keys, Span<Tensor> in_use = {}) override;
   bool grows() const override { return true; }
   bool evicts() const override { return options_.eviction != Eviction::None; }
+  bool is_limited() const override { return capacity_ > 0; }
   bool counts_keys() const override { return evicts() || options_.admission > 1; }
   int64_t rows_without_key() const override { return 1; }
   Tensor keys() const override;
