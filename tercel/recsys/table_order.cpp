@@ -10,6 +10,7 @@
 #include "tercel/distributed/error.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/tensor_of.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/index_put.h"
 #include "tercel/ops/views/views.h"
@@ -22,12 +23,6 @@ namespace tercel::recsys {
 namespace {
 
 Span<int64_t> elements(const Tensor& t) { return {t.data<int64_t>(), static_cast<size_t>(t.numel())}; }
-
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  Tensor t = empty({static_cast<int64_t>(values.size())}, kInt64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
-}
 
 /** Of the rows of a table of a range, which are in the order of their keys. */
 std::vector<int64_t> places_in_range(const TableShard& shard) {
@@ -57,7 +52,7 @@ std::vector<int64_t> places_among_ranks(Span<int64_t> keys, distributed::Process
     const std::vector<int64_t> limits =
         numbers_of_ranks(group, offered.size() < left.size() ? offered[offered.size() - 1] : kAll);
     const int64_t limit = *std::min_element(limits.begin(), limits.end());
-    const Tensor all = rows_of_ranks(group, tensor_of({offered.begin(), offered.end()}), counts);
+    const Tensor all = rows_of_ranks(group, tensor(std::vector<int64_t>(offered.begin(), offered.end())), counts);
     auto* const first = all.data<int64_t>();
     std::sort(first, first + all.numel());
     const auto* const known = std::upper_bound(first, first + all.numel(), limit);
@@ -109,9 +104,9 @@ RowOrder order_of_keys(EmbeddingTable& table, distributed::ProcessGroup* group, 
   TERCEL_CHECK(group != nullptr, RuntimeError, "embedding table '", table.name(),
                "': other ranks have a part of its rows");
   if (table.grows()) {
-    order.places = tensor_of(places_among_ranks(elements(order.keys), *group, keys_at_once, order.count));
+    order.places = tensor(places_among_ranks(elements(order.keys), *group, keys_at_once, order.count));
   } else {
-    order.places = tensor_of(places_in_range(table.shard()));
+    order.places = tensor(places_in_range(table.shard()));
     order.count = table.rows_of_all_ranks();
   }
   return order;

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/tensor_of.h"
 #include "tercel/recsys/embedding/static_table.h"
 #include "tests/support/errors.h"
 
@@ -22,12 +22,6 @@ std::unique_ptr<StaticTable> table_on(Placement placement) {
   table->set_slots({300, 600, kRows});
   table->place({placement, {0, 1, 2}}, kRank);
   return table;
-}
-
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  Tensor t = empty({static_cast<int64_t>(values.size())}, kInt64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
 }
 
 /** Bags of random keys: as many in each slot as `sizes` says, of a number of different ones. */
@@ -49,7 +43,7 @@ struct RandomBags {
       }
   }
   RowRequest request(const EmbeddingTable& table, int64_t bytes_of_vector = 64) const {
-    return {&table, tensor_of(keys), true, tensor_of(offsets), slots, bytes_of_vector};
+    return {&table, tensor(keys), true, tensor(offsets), slots, bytes_of_vector};
   }
 };
 
@@ -66,7 +60,7 @@ std::vector<int64_t> sums_of_bags(const RandomBags& bags, const RowQuestions& qu
     }
     EXPECT_TRUE(key == part.summed_keys.end());
   }
-  const Tensor offsets = questions.row_offsets.defined() ? questions.row_offsets : tensor_of(bags.offsets);
+  const Tensor offsets = questions.row_offsets.defined() ? questions.row_offsets : tensor(bags.offsets);
   std::vector<int64_t> sums;
   for (int64_t bag = 0; bag + 1 < offsets.numel(); ++bag) {
     sums.push_back(0);

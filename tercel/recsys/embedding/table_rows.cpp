@@ -6,7 +6,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/tensor_of.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/index_put.h"
 #include "tercel/ops/sort/sort.h"
@@ -65,12 +65,6 @@ KeyRows rows_of_keys(EmbeddingTable& table) {
 
 namespace {
 
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  Tensor t = empty({static_cast<int64_t>(values.size())}, kInt64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
-}
-
 void set_rows(EmbeddingTable& table, const Tensor& keys, const Tensor& vectors) {
   const Tensor rows = table.find_rows(keys, NewKeys::Admit);
   index_copy_(table.weight().detach(), 0, to(rows, kInt64), to(vectors, table.weight().dtype()));
@@ -97,7 +91,7 @@ void set_vectors(EmbeddingTable& table, const Tensor& keys, const Tensor& vector
   table.refuse_keys(all);
   if (table.shard().is_whole()) return set_rows(table, all, values);
   const OwnKeys own = keys_of_rank(table, all);
-  set_rows(table, tensor_of(own.keys), index_select(values, 0, tensor_of(own.places)));
+  set_rows(table, tensor(own.keys), index_select(values, 0, tensor(own.places)));
 }
 
 }  // namespace tercel::recsys

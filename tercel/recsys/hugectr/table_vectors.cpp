@@ -6,6 +6,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/tensor_of.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/index_put.h"
 #include "tercel/ops/views/views.h"
@@ -18,12 +19,6 @@
 namespace tercel::recsys::hugectr {
 
 namespace {
-
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  Tensor t = empty({static_cast<int64_t>(values.size())}, kInt64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
-}
 
 /** Errors of work with what a file has are those of the file. */
 template <class F>
@@ -54,8 +49,8 @@ RowOrder find_keys(const VectorFiles& files, const EmbeddingTable& table) {
       own.keys.insert(own.keys.end(), part.keys.begin(), part.keys.end());
       for (const int64_t place : part.places) own.places.push_back(begin + place);
     }
-    order.keys = tensor_of(own.keys);
-    order.places = tensor_of(own.places);
+    order.keys = tensor(own.keys);
+    order.places = tensor(own.places);
   }
   check_unique_keys(table, order.keys);
   return order;
