@@ -203,11 +203,6 @@ bool close(distributed::ProcessGroup& group) {
   }
 }
 
-[[noreturn]] void end_job(distributed::ProcessGroup& group, std::string_view message, ExitCode code) {
-  print_error(str_cat({"rank ", group.rank(), " of ", group.size(), ": ", message}));
-  group.abort(static_cast<int>(code));
-}
-
 JobEnd run_mpirun(const RankJob& job) {
   const pid_t child = fork_mpirun(job);
   Watch watch(child);
@@ -262,13 +257,23 @@ std::vector<std::string> without_flags(const std::vector<std::string>& words, Sp
   return kept;
 }
 
+void end_job(distributed::ProcessGroup& group, std::string_view message, ExitCode code) {
+  print_error(str_cat({"rank ", group.rank(), " of ", group.size(), ": ", message}));
+  group.abort(static_cast<int>(code));
+}
+
 std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected) {
   if (!distributed::is_started_by_mpi()) return nullptr;
   // Shorter than what mpirun waits for once a rank is lost, so that rank 0 can save.
   std::unique_ptr<distributed::ProcessGroup> group = distributed::mpi_group({.silence_seconds = 10});
-  TERCEL_CHECK(expected == 0 || group->size() == expected, ConfigError, "--ranks ", expected,
-               ": expected as many processes, found that ", group->size(), " were started");
-  return group;
+  if (expected == 0 || group->size() == expected) return group;
+  const ConfigError error(
+      str_cat({"--ranks ", expected, ": expected as many processes, found that ", group->size(), " were started"}));
+  const bool is_first = group->rank() == 0;
+  group->close();  // all ranks have the error, and the first one reports it
+  group.reset();
+  if (!is_first) std::exit(static_cast<int>(error.exit_code()));
+  throw error;
 }
 
 void work_with(distributed::ProcessGroup& group, FunctionRef<void()> work) {

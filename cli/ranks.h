@@ -39,6 +39,9 @@ std::vector<std::string> without_flags(const std::vector<std::string>& words, Sp
  */
 std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected);
 
+/** Ends the job with an error that this rank alone has: prints it with the rank; its exit code is that of the job. */
+[[noreturn]] void end_job(distributed::ProcessGroup& group, std::string_view message, ExitCode code);
+
 /**
  * Does the work of a rank, and ends the group together with the others. An error of this rank alone ends the job: it is
  * printed with the rank, and its exit code is that of all processes.

@@ -15,9 +15,11 @@
 #include "tercel/distributed/mpi_transport.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/embedding/hashed_table.h"
+#include "tercel/recsys/placement_plan.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/recsys/ranks.h"
 #include "tercel/recsys/report/table_growth.h"
+#include "tercel/recsys/table_placements.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/recsys/warm_start.h"
 #include "tercel/util/atomic_file.h"
@@ -350,19 +352,22 @@ bool first_has_failed(distributed::ProcessGroup* group, bool failed) {
   return group == nullptr ? failed : recsys::numbers_of_ranks(*group, failed ? 1 : 0)[0] == 1;
 }
 
-/** The model that a run begins with, for rank 0; the others load it when they are told to. */
-std::optional<recsys::LoadedModel> load_init_from(const TrainFlags& flags, distributed::ProcessGroup* group) {
-  if (flags.init_from.empty()) return std::nullopt;
+/** Does on rank 0 what must succeed before the other ranks, which wait for first_has_failed(), begin. */
+void prepare_on_first(distributed::ProcessGroup* group, FunctionRef<void()> work) {
   try {
-    recsys::LoadedModel from = recsys::load_model(flags.init_from);
-    first_has_failed(group, false);
-    return from;
-  } catch (const DistributedError&) {
-    throw;
+    work();
   } catch (const Error&) {
     first_has_failed(group, true);
     throw;
   }
+  first_has_failed(group, false);
+}
+
+/** The model that a run begins with, for rank 0; the others load it when they are told to. */
+std::optional<recsys::LoadedModel> load_init_from(const TrainFlags& flags, distributed::ProcessGroup* group) {
+  std::optional<recsys::LoadedModel> from;
+  if (!flags.init_from.empty()) prepare_on_first(group, [&] { from = recsys::load_model(flags.init_from); });
+  return from;
 }
 
 /** A run in a folder, from the beginning or resumed. */
@@ -384,7 +389,14 @@ RunOutcome train_in(const std::string& out, const recsys::ModelConfig& config, c
   if (from && !trainer.last_checkpoint() && stop_signal() == 0) init_from(*from, trainer, common);
   from.reset();
   Reporter reporter(common, first_step);
-  const recsys::TrainEnd end = trainer.run(reporter);
+  const recsys::TrainEnd end = [&] {
+    try {
+      return trainer.run(reporter);
+    } catch (const Error& error) {
+      if (group != nullptr && trainer.session().has_failed_alone()) end_job(*group, error.what(), error.exit_code());
+      throw;
+    }
+  }();
   reporter.end();
   RunOutcome outcome;
   outcome.stopped = end == recsys::TrainEnd::Stopped;
@@ -451,9 +463,29 @@ std::optional<recsys::Refit> refit_after(const RunOutcome& selection, const recs
   return recsys::plan_refit(recsys::plan_run(config, dataset), dataset, best_step, train_rows);
 }
 
+/** ConfigError unless --refit can begin its two runs. */
+void check_refit(const std::string& out, const recsys::ModelConfig& config, const data::Dataset& dataset,
+                 const TrainFlags& flags) {
+  TERCEL_CHECK(recsys::plan_run(config, dataset).config.data.validation != recsys::Validation::None, ConfigError,
+               "train: --refit needs validation rows, and there are none: the model is trained on all rows anyway");
+  for (const std::string& run : {out, selection_of(out)})
+    TERCEL_CHECK(flags.resume == recsys::Resume::Auto || !exists(run) || list_dir(run).empty(), ConfigError,
+                 "train: --out ", printable(run),
+                 ": already exists; continue it with --resume auto, or choose another folder");
+}
+
+/** ConfigError if tables cannot be where the configuration wants them on so many ranks; as Session's. */
+void check_placements(const recsys::ModelConfig& config, const data::Dataset& dataset, int64_t ranks) {
+  recsys::Model model(recsys::plan_run(config, dataset).config, dataset.schema);
+  std::vector<recsys::TableLoad> tables = recsys::table_loads(model);
+  recsys::set_given_placements(config.solver.table_placements, ranks, tables);
+  recsys::plan_placements(tables, config.solver.placement, ranks, config.solver.batchsize);
+}
+
 /** The work of a rank other than 0. */
 void follow(const recsys::ModelConfig& config, const data::Dataset& dataset, const TrainFlags& flags,
             distributed::ProcessGroup& group) {
+  if (flags.refit && first_has_failed(&group, false)) return;
   const bool waits = !flags.init_from.empty();
   if (waits && first_has_failed(&group, false)) return;
   recsys::follow_trainer(config, dataset, group);
@@ -476,11 +508,7 @@ RunOutcome train_as(const recsys::ModelConfig& config, const data::Dataset& data
   if (!flags.refit) {
     outcome = train_in(out, config, dataset, flags, common, group);
   } else {
-    TERCEL_CHECK(recsys::plan_run(config, dataset).config.data.validation != recsys::Validation::None, ConfigError,
-                 "train: --refit needs validation rows, and there are none: the model is trained on all rows anyway");
-    TERCEL_CHECK(flags.resume == recsys::Resume::Auto || !exists(out) || list_dir(out).empty(), ConfigError,
-                 "train: --out ", printable(out),
-                 ": already exists; continue it with --resume auto, or choose another folder");
+    prepare_on_first(group, [&] { check_refit(out, config, dataset, flags); });
     const RunOutcome selection = train_in(selection_of(out), config, dataset, flags, common, group);
     outcome = selection;
     if (const auto refit = refit_after(selection, config, dataset, group)) {
@@ -564,7 +592,10 @@ int run_train(CommandLine& line) {
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
   if (starts_ranks) {
-    data::load_dataset(data_path);  // a wrong path is one line here, and one of each process there
+    // What is wrong is one line here, and one of each process there.
+    const data::Dataset dataset = data::load_dataset(data_path);
+    check_placements(config, dataset, flags.ranks);
+    if (flags.refit && !flags.out.empty()) check_refit(flags.out, config, dataset, flags);
     return train_by_ranks(line, flags, config, common);
   }
   use_threads(flags.threads, common);

@@ -247,10 +247,15 @@ bool Session::step() {
   check_bad_records(bad_records_, first_bad_record_);
   tell(RankCommand::Step);
   bool trained = false;
-  while (!trained && read_next("step")) {
-    read_ahead();
-    trained = train(read_.batch);
-    keep_position(batch_bad_records_);
+  try {
+    while (!trained && read_next("step")) {
+      read_ahead();
+      trained = train(read_.batch);
+      keep_position(batch_bad_records_);
+    }
+  } catch (...) {
+    note_failure();
+    throw;
   }
   check_bad_records(bad_records_, first_bad_record_);
   if (!trained) {
@@ -263,7 +268,12 @@ bool Session::step() {
 
 bool Session::skip() {
   tell(RankCommand::Skip);
-  if (!read_next("skip")) return false;
+  try {
+    if (!read_next("skip")) return false;
+  } catch (...) {
+    note_failure();
+    throw;
+  }
   has_read_ahead_ = false;
   model_.embeddings().forget_announced();
   keep_position(sum_of_ranks(read_.position.bad_records));
@@ -537,9 +547,14 @@ EvaluationResult Session::measure(data::PartName part, RowObserver observer) {
   const Rewound rewound{*reader};
   // Rows held out were sampled as those that are trained.
   const double shift = reader->options().held_out ? 0 : sampling_shift(identity_.data);
-  EvaluationResult found = recsys::measure(model_, *reader, config_.solver, observer, shift, nullptr, group_);
-  report_bad_records(*reader);
-  return found;
+  try {
+    EvaluationResult found = recsys::measure(model_, *reader, config_.solver, observer, shift, nullptr, group_);
+    report_bad_records(*reader);
+    return found;
+  } catch (...) {
+    note_failure();
+    throw;
+  }
 }
 
 std::string Session::validation_digest() const {

@@ -98,8 +98,13 @@ class TERCEL_API Session {
    */
   RankMessage follow();
   /**
-   * After a DistributedError: the session is alone from now on, and can save the last complete step unless others had a
-   * part of the tables.
+   * Whether step(), skip() or an evaluation has failed on this rank, with an error that the others need not have: they
+   * wait in it, and can be called no more.
+   */
+  bool has_failed_alone() const { return has_failed_alone_; }
+  /**
+   * After a DistributedError, or if it has failed alone: the session is alone from now on, and can save the last
+   * complete step unless others had a part of the tables.
    */
   void leave_ranks();
 
@@ -270,6 +275,7 @@ class TERCEL_API Session {
   Session(const ModelConfig& config, const data::Dataset& dataset, distributed::ProcessGroup* group, RankCalls calls);
   void join(distributed::ProcessGroup& group);
   void check_ranks() const;
+  void note_failure() noexcept;
   void tell(RankCommand command, const std::string& text = {}) const;
   bool obey(RankCommand command, const std::string& text);
   void write(CheckpointStore* store, std::string_view policy);
@@ -304,8 +310,9 @@ class TERCEL_API Session {
   Model model_;
   distributed::ProcessGroup* group_ = nullptr;  // null with one rank
   bool leads_ = false;                          // the others
-  std::optional<GradientBuckets> buckets_;      // with several ranks
-  bool overlaps_ = false;                       // whether backward begins the sums of gradients
+  bool has_failed_alone_ = false;
+  std::optional<GradientBuckets> buckets_;  // with several ranks
+  bool overlaps_ = false;                   // whether backward begins the sums of gradients
   RunIdentity identity_;
   std::string dataset_name_;
   std::unique_ptr<data::BatchReader> train_reader_, validation_reader_, test_reader_;

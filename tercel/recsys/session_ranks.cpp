@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tercel/distributed/error.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/recsys/placement_plan.h"
@@ -64,6 +65,19 @@ RankMessage Session::follow() {
     if (!obey(message.command, message.text)) break;
   }
   return message;
+}
+
+/** In a handler of exceptions: whether the others have this one, too. */
+void Session::note_failure() noexcept {
+  if (group_ == nullptr) return;
+  try {
+    throw;
+  } catch (const NumericError&) {
+  } catch (const BadRecordsOfRanks&) {
+  } catch (const DistributedError&) {
+  } catch (...) {
+    has_failed_alone_ = true;
+  }
 }
 
 void Session::leave_ranks() {

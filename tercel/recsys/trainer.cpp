@@ -409,11 +409,13 @@ TrainEnd Trainer::run(Observer observer, FunctionRef<bool()> go_on) {
     return state_->run(observer);
   } catch (const Error& e) {
     state_->result.error = e.what();
-    if (e.exit_code() == ExitCode::Communication) state_->session.leave_ranks();
+    if (e.exit_code() == ExitCode::Communication || state_->session.has_failed_alone()) state_->session.leave_ranks();
     throw_with(e, e.what() + state_->rescue(e.exit_code()));
   } catch (const std::bad_alloc&) {
+    if (state_->session.has_failed_alone()) state_->session.leave_ranks();
     throw_error<OutOfMemoryError>({"out of memory", state_->rescue(ExitCode::Memory)});
   } catch (...) {  // of the observer or go_on(): it cannot say where the step is saved
+    if (state_->session.has_failed_alone()) state_->session.leave_ranks();
     state_->rescue(ExitCode::Internal);
     throw;
   }

@@ -256,6 +256,39 @@ TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
   EXPECT_NE(outcome.err.find("error: rank 1 of 2: "), std::string::npos) << outcome.err;
 }
 
+TEST_F(TrainRanks, AnErrorOfRankZeroSavesTheStepsBefore) {
+  end_at_once();
+  // A damaged row in the part of rank 0 of a later batch.
+  std::string file;
+  for (const std::string& name : list_dir(root_ / "data/train")) file = root_ / "data/train/" + name;
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file));
+  std::fstream content(file, std::ios::in | std::ios::out | std::ios::binary);
+  const int64_t record = bytes / 7200, row = 30 * 64 + 5;  // of batch 31
+  content.seekp(bytes - (7200 - row) * record - 3);
+  content.put('\x7f');
+  content.close();
+  const Outcome outcome =
+      run(train("run", {"--ranks", "2", "--set", "data.shuffle=false", "--set", "solver.placement=replicated", "--set",
+                        "solver.checkpoint_interval=1000"}));
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_NE(outcome.err.find("error: rank 0 of 2: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("; the state after step 30 is saved in "), std::string::npos) << outcome.err;
+  EXPECT_EQ(recsys::list_checkpoints(root_ / "run/checkpoints").size(), 1u);
+}
+
+TEST_F(TrainRanks, RefuseAFolderForRefit) {
+  end_at_once();
+  ASSERT_EQ(run(train("run", {"--threads", "1"}, 1)).code, 0);
+  std::vector<std::string> words = train("run", {"--ranks", "2", "--refit", "--restarts", "1"});
+  std::replace(words.begin(), words.end(), std::string("data.validation=none"),
+               std::string("data.validation=held_out"));
+  const Outcome outcome = run(words);
+  EXPECT_EQ(outcome.err, "tercel: error: train: --out " + root_ / "run" +
+                             ": already exists; continue it with --resume auto, or choose another folder\n");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_FALSE(exists(root_ / "run-selection"));
+}
+
 TEST_F(TrainRanks, AStoppedRankEndsTheJobWithAWholeCheckpoint) {
   std::vector<std::unique_ptr<Program>> programs;
   for (const char* name : {"run-0", "run-1"})
