@@ -60,6 +60,8 @@ endif()
 
 if(tercel_arrow_major GREATER_EQUAL tercel_arrow_oldest)
   file(GLOB arrow_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/arrow/*.cpp)
+  # What both sides of the border make structs of the C interface with.
+  list(APPEND arrow_sources tercel/data/arrow_made.cpp)
   add_library(tercel_arrow MODULE ${arrow_sources})
   target_include_directories(tercel_arrow SYSTEM PRIVATE ${tercel_arrow_include})
   target_link_libraries(tercel_arrow PRIVATE ${tercel_arrow_parquet} ${tercel_arrow_arrow})

@@ -489,6 +489,29 @@ def test_times_of_every_width_are_further_columns(tmp_path):
         describe(path, columns=["at"])
 
 
+def test_types_that_arrow_keeps_in_its_own_schema(tmp_path):
+    # What Parquet has no type for; pyarrow reads them back from the metadata ARROW:schema, and so does Tercel.
+    path = tmp_path / "a.parquet"
+    seconds = pa.array([11, 12, 13, 14], pa.int64())
+    table = pa.table({"click": pa.array([0, 1, 1, 0], pa.float32()), "half": pa.array(np.float16([0.5, 1, -2, 4])),
+                      "fixed": pa.array([[1, 2], [3, 4], [5, 6], [7, 8]], pa.list_(pa.float32(), 2)),
+                      "user": pa.array([7, 9, 7, 8]).dictionary_encode(),
+                      "items": pa.array([[1], [], [1, 5], [5]], pa.large_list(pa.uint16())),
+                      "zone": seconds.cast(pa.timestamp("s", "Europe/Vienna")), "wait": seconds.cast(pa.duration("ns"))})
+    pq.write_table(table, path, row_group_size=3)
+    found = pq.read_table(path).schema
+    assert [str(found.field(n).type) for n in ("half", "zone", "wait")] == [
+        "halffloat", "timestamp[ms, tz=Europe/Vienna]", "duration[ns]"]
+    dataset = describe(path, dense=["half", "fixed"], categorical=["user", "items"], nnz_per_slot=[1, 2],
+                       columns=["zone", "wait"])
+    with dataset.batches("train", batch_size=4, columns=["zone", "wait"]) as reader:
+        batch = next(iter(reader))
+    assert batch.dense.tolist() == [[0.5, 1, 2], [1, 3, 4], [-2, 5, 6], [4, 7, 8]]
+    assert batch["keys"].keys.tolist() == [7, 1, 9, 7, 1, 5, 8, 5]
+    assert batch.columns["zone"].tolist() == [11000, 12000, 13000, 14000]
+    assert batch.columns["wait"].tolist() == [11, 12, 13, 14]
+
+
 def test_hidden_files_and_subfolders(tmp_path):
     pq.write_table(draw_table(10, lists=False), tmp_path / "a.parquet")
     for name in (".a.parquet", "._a.parquet", "_a.parquet"):

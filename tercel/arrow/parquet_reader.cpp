@@ -1,5 +1,4 @@
 // Reading Parquet files, one row group at a time.
-#include <arrow/c/bridge.h>
 #include <arrow/record_batch.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/file_reader.h>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "tercel/arrow/arrow_io_impl.h"
+#include "tercel/arrow/export_impl.h"
 
 namespace tercel::data {
 
@@ -92,7 +92,8 @@ ArrowCode read_row_group(ArrowParquetFile* file, const data::ArrowInput* input, 
     const std::vector<int> columns(leaves, leaves + leaf_count);
     ARROW_ASSIGN_OR_RAISE(auto batches, reader->GetRecordBatchReader({row_group}, columns));
     auto rows = std::make_shared<RowGroupReader>(std::move(reader), std::move(batches), largest_allocation);
-    return ::arrow::ExportRecordBatchReader(std::move(rows), reinterpret_cast<::ArrowArrayStream*>(out));
+    export_stream(std::move(rows), out);
+    return Status::OK();
   });
 }
 

@@ -14,13 +14,19 @@ struct Node {
   std::vector<Struct*> pointers;
   std::vector<const void*> buffers;
   std::shared_ptr<const void> data;
+  Struct dictionary{};
 };
+
+template <class Struct>
+void release_if_held(Struct& held) {
+  if (held.release) held.release(&held);
+}
 
 template <class Struct>
 void release_node(Struct* self) {
   std::unique_ptr<Node<Struct>> node(static_cast<Node<Struct>*>(self->private_data));
-  for (Struct& child : node->children)
-    if (child.release) child.release(&child);
+  for (Struct& child : node->children) release_if_held(child);
+  release_if_held(node->dictionary);
   self->release = nullptr;
 }
 
@@ -35,7 +41,17 @@ Struct own(std::unique_ptr<Node<Struct>> node) {
   return made;
 }
 
+template <class Struct>
+void add_dictionary(Struct& to, Struct values) {
+  auto& node = *static_cast<Node<Struct>*>(to.private_data);
+  node.dictionary = values;
+  to.dictionary = &node.dictionary;
+}
+
 }  // namespace
+
+void set_dictionary(ArrowSchema& field, ArrowSchema values) { add_dictionary(field, values); }
+void set_dictionary(ArrowArray& array, ArrowArray values) { add_dictionary(array, values); }
 
 ArrowSchema make_field(std::string format, std::string name, bool nullable, std::vector<ArrowSchema> children) {
   constexpr int64_t kNullable = 2;

@@ -1,4 +1,4 @@
-// Structs of the C data interface that are made here, for the Arrow module to read. Private.
+// Structs of the C data interface that are made here: by the library for the Arrow module, and by the module. Private.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,9 @@ ArrowSchema make_field(std::string format, std::string name, bool nullable, std:
 /** An array over buffers that `data` owns; it owns its children. */
 ArrowArray make_array(int64_t length, int64_t nulls, std::vector<const void*> buffers, std::shared_ptr<const void> data,
                       std::vector<ArrowArray> children = {});
+
+/** Gives a field or an array that was made here the dictionary of its values, which it owns. */
+void set_dictionary(ArrowSchema& field, ArrowSchema values);
+void set_dictionary(ArrowArray& array, ArrowArray values);
 
 }  // namespace tercel::data

@@ -9,6 +9,11 @@
 // mutex, in fork() too. Code that replaces an object under a mutex therefore destroys the old one after unlocking it.
 //
 // Threads do not survive fork(): the child gets a new pool (thread_pool.cpp), and a batch reader throws there.
+//
+// Threads are started under a mutex of the list, too. Where pthread_create() reuses the stack of an ended thread, glibc
+// (seen in 2.36, get_cached_stack()) frees the thread-local memory of that thread and forgets it afterwards, without a
+// lock that fork() takes. A child that was forked in between has the stack among its unused ones, and its first thread
+// frees that memory again: an abort with "double free or corruption", or a damaged heap.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +37,7 @@ enum class ProcessMutex : uint8_t {
   Profiles,
   ProfileEvents,  ///< of a thread; the first of kProfileEventsMutexes
   ThreadPool = ProfileEvents + 16,
+  ThreadStarts,  ///< while the C library makes a thread
   Generators,
   Allocator,
   Count,

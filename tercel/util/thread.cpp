@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <utility>
+
+#include "tercel/util/process_mutex.h"
 
 namespace tercel {
 
@@ -29,7 +32,10 @@ Thread::Thread(Callable<void()> run) {
     size_t stack = 0;
     static_cast<void>(pthread_attr_getstacksize(&attributes, &stack));
     error = pthread_attr_setstacksize(&attributes, std::max(stack, kLeastThreadStack));
-    if (error == 0) error = pthread_create(&id_, &attributes, run_thread, argument.get());
+    if (error == 0) {
+      const std::lock_guard lock(process_mutex(ProcessMutex::ThreadStarts));
+      error = pthread_create(&id_, &attributes, run_thread, argument.get());
+    }
     static_cast<void>(pthread_attr_destroy(&attributes));
   }
   if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start a thread");

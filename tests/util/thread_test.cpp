@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "tercel/util/parallel.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel {
 namespace {
@@ -54,6 +57,22 @@ TEST(Thread, IsNotPartOfAForkedChild) {
   EXPECT_EQ(status, 0);
   end.set_value();
   thread.join();
+}
+
+TEST(Thread, StartsWhenNoForkIsUnderWay) {
+  std::atomic<int> seen{0};
+  std::unique_lock fork_lock(process_mutex(ProcessMutex::ThreadStarts));
+  std::thread starter([&] {
+    seen = 1;
+    Thread thread([&] { seen = 2; });
+    thread.join();
+  });
+  while (seen == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(seen, 1);
+  fork_lock.unlock();
+  starter.join();
+  EXPECT_EQ(seen, 2);
 }
 
 TEST(Thread, HasALargeStackUnderASmallLimit) {
