@@ -76,14 +76,12 @@ std::vector<std::string> words_of(const RankJob& job) {
   return words;
 }
 
-constexpr const char* kKillTimeout = "OMPI_MCA_odls_base_sigkill_timeout";
-
 /** Settings of mpirun, by the environment: other releases of Open MPI ignore names there that they do not know. */
 void set_environment() {
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
   setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
   // Seconds after which mpirun, when it ends a job, sends SIGTERM, and again after which it sends SIGKILL.
-  setenv(kKillTimeout, "8", 0);
+  setenv("OMPI_MCA_odls_base_sigkill_timeout", "8", 0);
   if (::geteuid() != 0) return;
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
@@ -118,49 +116,58 @@ void wait_for_orphans() {
   }
 }
 
-/** Whether a process has children that run. */
-bool has_running_children(pid_t parent) {
+/** The children of a process that run. */
+std::vector<pid_t> running_children(pid_t parent) {
+  std::vector<pid_t> running;
   std::istringstream children(read_system_file(str_cat({"/proc/", parent, "/task/", parent, "/children"})));
-  for (int64_t child = 0; children >> child;) {
+  for (pid_t child = 0; children >> child;) {
     const std::string stat = read_system_file(str_cat({"/proc/", child, "/stat"}));
     const size_t name_end = stat.rfind(')');
-    if (name_end + 2 < stat.size() && stat[name_end + 2] != 'Z') return true;
+    if (name_end + 2 < stat.size() && stat[name_end + 2] != 'Z') running.push_back(child);
   }
-  return false;
+  return running;
 }
 
-/**
- * Watches whether mpirun has ranks. That of Open MPI 4.1 waits for itself for ever at the end of some jobs of which a
- * rank was killed while it connected; then it is killed, too.
- */
+/** Watches whether mpirun has ranks, and ends it when it has not ended itself long after them. */
 class Watch {
  public:
-  explicit Watch(pid_t mpirun) : mpirun_(mpirun) {
-    // It waits for its time-outs whether there are ranks or not.
-    if (const char* const text = std::getenv(kKillTimeout))
-      most_ += 2 * std::chrono::seconds(std::strtol(text, nullptr, 10));
-  }
+  explicit Watch(pid_t mpirun) : mpirun_(mpirun) {}
 
   void look() {
     const auto now = Clock::now();
     if (now < next_) return;
-    next_ = now + std::chrono::seconds(1);
-    if (has_running_children(mpirun_)) {
+    if (!running_children(mpirun_).empty()) {
       had_ranks_ = true;
       seen_ = now;
-    } else if (had_ranks_ && now - seen_ > most_) {
-      ::kill(mpirun_, SIGKILL);
+      next_ = now + std::chrono::milliseconds(100);
+    } else if (had_ranks_) {
+      // That of Open MPI ends a job with two sleeps of the time-out that set_environment() sets, also where no rank is
+      // left; what is left of a sleep(3) that a signal interrupts is rounded down. That of 4.1 waits for itself for
+      // ever at the end of some jobs of which a rank was killed while it connected.
+      ::kill(mpirun_, now - seen_ > kMostWithoutRanks ? SIGKILL : SIGCHLD);
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kMostWithoutRanks{30};
 
   pid_t mpirun_;
-  std::chrono::seconds most_{10};
   Clock::time_point next_ = Clock::now(), seen_;
   bool had_ranks_ = false;
 };
+
+/**
+ * Asks the ranks to stop; mpirun only before it has started any: that of Open MPI passes no signal on that asks to
+ * stop, but ends the job, its first SIGTERM after a time-out. Whether there were ranks.
+ */
+bool ask_to_stop(pid_t mpirun, int signal) {
+  std::vector<pid_t> processes = running_children(mpirun);
+  const bool has_ranks = !processes.empty();
+  if (!has_ranks) processes.push_back(mpirun);
+  for (const pid_t process : processes) ::kill(process, signal == SIGPIPE ? SIGTERM : signal);
+  return has_ranks;
+}
 
 /** Starts mpirun in a process group of its own, so that this process alone gets the signals of a terminal. */
 pid_t fork_mpirun(const RankJob& job) {
@@ -206,17 +213,19 @@ bool close(distributed::ProcessGroup& group) {
 JobEnd run_mpirun(const RankJob& job) {
   const pid_t child = fork_mpirun(job);
   Watch watch(child);
-  int status = 0, passed_on = 0;
+  int status = 0;
+  bool is_asked = false, had_ranks = true;
   while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (passed_on == 0 && stop_signal() != 0) {
-      passed_on = stop_signal();
-      ::kill(child, passed_on == SIGPIPE ? SIGTERM : passed_on);
+    if (const int signal = stop_signal(); signal != 0 && !is_asked) {
+      is_asked = true;
+      had_ranks = ask_to_stop(child, signal);
     }
     if (take_save_request()) ::kill(child, SIGUSR1);
     watch.look();
     pause_briefly();
   }
   wait_for_orphans();
+  if (!had_ranks) check_interrupted();
   if (WIFEXITED(status)) return {WEXITSTATUS(status), false};
   return {128 + WTERMSIG(status), true};
 }
@@ -279,8 +288,12 @@ std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected) {
 void work_with(distributed::ProcessGroup& group, FunctionRef<void()> work) {
   try {
     work();
-  } catch (const DistributedError&) {  // the group tells the others
-    throw;
+  } catch (const JobEndedError& error) {
+    // That rank says why; the first one says what is saved.
+    if (group.rank() > 0) group.abort(static_cast<int>(error.exit_code()));
+    end_job(group, error.what(), error.exit_code());
+  } catch (const DistributedError& error) {
+    end_job(group, error.what(), error.exit_code());
   } catch (const Error& error) {
     // Where all ranks had it, the others have ended their work, too.
     if (group.rank() == 0 && close(group)) throw;

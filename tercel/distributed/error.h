@@ -15,6 +15,16 @@ class TERCEL_API DistributedError : public Error {
   explicit DistributedError(const std::string& message) : Error(ExitCode::Communication, message) {}
   ~DistributedError() override;
   std::string_view kind() const noexcept override { return "DistributedError"; }
+
+ protected:
+  DistributedError(ExitCode code, const std::string& message) : Error(code, message) {}
+};
+
+/** Another rank has ended the job with this exit code, for a reason of its own, which it prints. */
+class TERCEL_API JobEndedError final : public DistributedError {
+ public:
+  JobEndedError(ExitCode code, const std::string& message) : DistributedError(code, message) {}
+  ~JobEndedError() override;
 };
 
 }  // namespace tercel

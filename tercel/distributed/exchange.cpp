@@ -17,6 +17,8 @@ using std::chrono::milliseconds;
 
 constexpr int32_t kLifeTag = Transport::kMostTag;
 constexpr milliseconds kBetweenSigns(1000);
+// In which the next rank takes the news that the job ends.
+constexpr milliseconds kMostTelling(100);
 // A longer pause of this thread means that it was stopped itself, and has heard nobody therefore.
 constexpr milliseconds kOwnPause(2000);
 // Polls after which a thread that is awaited spares the processor, too: the other ranks may need it.
@@ -128,7 +130,10 @@ void Exchange::pause(int64_t polls) const {
 }
 
 void Exchange::watch() {
-  if (const int code = abort_code.load(std::memory_order_relaxed); code >= 0) transport_.abort(code);
+  if (const int code = abort_code.load(std::memory_order_relaxed); code >= 0) {
+    tell_end(code);
+    transport_.abort(code);
+  }
   if (size() == 1) return;
   const Clock::time_point now = Clock::now();
   if (now - watched_ > kOwnPause) heard_ = now;
@@ -142,6 +147,7 @@ void Exchange::watch() {
   if (receiving_ >= 0 && is_done(receiving_, predecessor())) {
     receiving_ = -1;
     heard_ = now;
+    check_end();
     compare(*heard_sign_);
   }
   if (receiving_ < 0 && !heard_sign_->is_last) receive_sign();
@@ -153,6 +159,29 @@ void Exchange::watch() {
 
 void Exchange::receive_sign() {
   receiving_ = transport_.receive(predecessor(), kLifeTag, heard_sign_.get(), sizeof(Sign));
+}
+
+void Exchange::check_end() const {
+  if (heard_sign_->ended_by < 0) return;
+  throw JobEndedError(static_cast<ExitCode>(heard_sign_->exit_code),
+                      str_cat({"rank ", heard_sign_->ended_by, " has ended the job"}));
+}
+
+void Exchange::tell_end(int code) noexcept {
+  try {
+    end_sign_ = std::make_unique<Sign>(*heard_sign_);  // of its own: the last one may still be on its way
+    if (heard_sign_->ended_by < 0) {
+      *end_sign_ = sign();
+      end_sign_->ended_by = static_cast<int32_t>(rank());
+      end_sign_->exit_code = code;
+    }
+    if (end_sign_->ended_by == successor()) return;
+    const Transport::Ticket ticket = transport_.send(successor(), kLifeTag, end_sign_.get(), sizeof(Sign));
+    const Clock::time_point begin = Clock::now();
+    while (!transport_.is_done(ticket) && Clock::now() - begin < kMostTelling)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  } catch (...) {  // it is lost, too
+  }
 }
 
 void Exchange::end_watch() {
@@ -167,7 +196,10 @@ void Exchange::end_watch() {
       sending_ = transport_.send(successor(), kLifeTag, sign_.get(), sizeof(Sign));
       is_sent = true;
     }
-    if (receiving_ >= 0 && is_done(receiving_, predecessor())) receiving_ = -1;
+    if (receiving_ >= 0 && is_done(receiving_, predecessor())) {
+      receiving_ = -1;
+      check_end();
+    }
     if (receiving_ < 0 && !heard_sign_->is_last) receive_sign();
     if (is_sent && sending_ < 0 && receiving_ < 0) return;
     check_time(begin);

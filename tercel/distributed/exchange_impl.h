@@ -39,6 +39,11 @@ class Exchange {
   void watch();
   /** Ends that, once all ranks do. */
   void end_watch();
+  /**
+   * Tells the next rank, and through it all others, that the job ends with this exit code because of this rank, or of
+   * the one that told it so, with the code of that. It waits for a moment at most: the other may not listen any more.
+   */
+  void tell_end(int code) noexcept;
 
   /** Ends the job with this exit code; -1: no. */
   std::atomic<int> abort_code = -1;
@@ -73,15 +78,18 @@ class Exchange {
     int64_t number = 0;
     char name[15] = {};
     bool is_last = false;
+    int32_t ended_by = -1, exit_code = 0;  // the rank that ended the job, if one did
   };
   void compare(const Sign& other) const;
   Sign sign() const;
   void receive_sign();
+  /** JobEndedError if the predecessor says so. */
+  void check_end() const;
 
   Clock::time_point watched_, sent_, heard_;
-  int64_t number_ = 0;                       // collectives that have begun
-  std::vector<const char*> names_;           // of the last ones, by number
-  std::unique_ptr<Sign> sign_, heard_sign_;  // whose addresses are those of transfers
+  int64_t number_ = 0;                                  // collectives that have begun
+  std::vector<const char*> names_;                      // of the last ones, by number
+  std::unique_ptr<Sign> sign_, heard_sign_, end_sign_;  // whose addresses are those of transfers
   Transport::Ticket sending_ = -1, receiving_ = -1;
 };
 

@@ -178,7 +178,7 @@ class ProcessGroup::Worker {
 
   [[noreturn]] void abort(int code) {
     std::fflush(nullptr);
-    if (is_here()) {
+    if (is_here() && !has_ended_job()) {
       exchange_->abort_code.store(code);
       changed_.notify_all();
       std::this_thread::sleep_for(kGrace);  // the thread ends the process
@@ -187,6 +187,12 @@ class ProcessGroup::Worker {
   }
 
  private:
+  /** Whether another rank has ended the job already: its MPI would wait for what starts ranks, which is ending them. */
+  bool has_ended_job() {
+    const std::lock_guard lock(mutex_);
+    return is_ended_;
+  }
+
   void run(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options) {
     try {
       std::unique_ptr<Transport> transport = connect();
@@ -230,23 +236,34 @@ class ProcessGroup::Worker {
 
   /** Ends all calls with an error and, unless the program does so, the job. */
   void fail(const std::optional<Operation>& operation, const std::exception_ptr& error) {
+    auto code = static_cast<int>(ExitCode::Communication);
+    bool is_ended = false;
+    try {
+      std::rethrow_exception(error);
+    } catch (const JobEndedError& e) {
+      is_ended = true;
+      code = static_cast<int>(e.exit_code());
+    } catch (...) {
+    }
     {
       const std::lock_guard lock(mutex_);
       failed_ = error;
+      is_ended_ = is_ended;
       if (operation) operation->state->end(error);
       for (const Operation& queued : queue_) queued.state->end(error);
       queue_.clear();
     }
     if (transport_->size() == 1) return;
+    exchange_->tell_end(code);
     {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, kGrace, [this] { return exchange_->abort_code.load() >= 0; });
     }
-    int code = exchange_->abort_code.load();
-    if (code < 0) {
-      code = static_cast<int>(ExitCode::Communication);
+    if (const int given = exchange_->abort_code.load(); given >= 0)
+      code = given;
+    else
       say(error);
-    }
+    if (is_ended) std::_Exit(code);
     transport_->abort(code);
   }
 
@@ -254,6 +271,8 @@ class ProcessGroup::Worker {
     std::string text = "unknown error";
     try {
       std::rethrow_exception(error);
+    } catch (const JobEndedError&) {
+      return;  // the rank that ended it says why
     } catch (const std::exception& e) {
       text = e.what();
     } catch (...) {
@@ -267,6 +286,7 @@ class ProcessGroup::Worker {
   std::condition_variable changed_;
   std::deque<Operation> queue_;
   std::exception_ptr failed_;
+  bool is_ended_ = false;   // the job, by another rank: failed_ is a JobEndedError
   bool is_closed_ = false;  // of the caller's thread
   Thread thread_;
 };

@@ -15,7 +15,9 @@
 // `silence_seconds`, as it is stopped or its machine is, and one that does not come to a collective for
 // `timeout_seconds`, is an error that names it; so is a rank that makes another call than its successor, which the
 // signs of life tell. From then on every call of the group fails, and five seconds later the group ends the job, on all
-// ranks, unless the program has done so (abort()). A rank that ends without close() takes the job with it.
+// ranks, unless the program has done so (abort()). A rank that ends without close() takes the job with it. A rank whose
+// group fails, or that ends the job, tells its successor so, and that one its own: calls of the others fail at once,
+// with a JobEndedError that names the first one.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 namespace tercel {
 
 DistributedError::~DistributedError() = default;
+JobEndedError::~JobEndedError() = default;
 
 namespace distributed {
 

@@ -383,7 +383,7 @@ void Session::forward_backward(const data::Batch& batch) {
     model_.embeddings().clear_gradients();
     throw;
   }
-  pending_rows_ = group_ != nullptr ? batch.global_rows : batch.rows;
+  pending_rows_ = group_ != nullptr ? batch.global_rows - (batch_bad_records_ - bad_records_) : batch.rows;
   phase_ = Phase::Gradients;
 }
 

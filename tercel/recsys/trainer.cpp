@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 /** Throws an error of the same kind with another message. */
 [[noreturn]] void throw_with(const Error& e, const std::string& message) {
+  if (dynamic_cast<const JobEndedError*>(&e) != nullptr) throw JobEndedError(e.exit_code(), message);
   switch (e.exit_code()) {
     case ExitCode::Data: throw DataError(message);
     case ExitCode::Io: throw IoError(message);
@@ -409,8 +410,9 @@ TrainEnd Trainer::run(Observer observer, FunctionRef<bool()> go_on) {
     return state_->run(observer);
   } catch (const Error& e) {
     state_->result.error = e.what();
-    if (e.exit_code() == ExitCode::Communication || state_->session.has_failed_alone()) state_->session.leave_ranks();
-    throw_with(e, e.what() + state_->rescue(e.exit_code()));
+    const bool has_lost_ranks = dynamic_cast<const DistributedError*>(&e) != nullptr;
+    if (has_lost_ranks || state_->session.has_failed_alone()) state_->session.leave_ranks();
+    throw_with(e, e.what() + state_->rescue(has_lost_ranks ? ExitCode::Communication : e.exit_code()));
   } catch (const std::bad_alloc&) {
     if (state_->session.has_failed_alone()) state_->session.leave_ranks();
     throw_error<OutOfMemoryError>({"out of memory", state_->rescue(ExitCode::Memory)});

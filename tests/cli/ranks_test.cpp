@@ -17,6 +17,7 @@
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/util/file.h"
 #include "tercel/util/json_impl.h"
+#include "tercel/util/signals.h"
 #include "tercel/util/version.h"
 #include "tests/cli/program.h"
 #include "tests/cli/rank_processes.h"
@@ -115,7 +116,9 @@ TEST_F(TrainRanks, ALostRankEndsTheJobWithAWholeCheckpoint) {
   const Outcome outcome = program.wait();
   EXPECT_TRUE(is_code_of_killed_rank(outcome.code)) << outcome.code << ": " << outcome.err;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
-  EXPECT_NE(outcome.err.find("rank 0: rank 1 has given no sign of life for 10 s"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("rank 0 of 2: rank 1 has given no sign of life for 10 s"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("is saved in " + root_ / "run/checkpoints"), std::string::npos) << outcome.err;
   EXPECT_EQ(process_of("run", 0), -1);
   const Json more =
       result_of(run(train("run", {"--json", "--resume", "auto", "--threads", "1", "--set", "solver.max_iter=1"})));
@@ -229,18 +232,33 @@ TEST_F(TrainRanksAgain, NotAfterASignalThatAsksForTheEnd) {
   }
 }
 
-TEST_F(TrainRanks, SigtermSaves) {
-  Program program(train("run", {"--ranks", "2"}, 100'000));
-  wait_for_checkpoint("run");
-  program.signal(SIGTERM);
-  const Outcome outcome = program.wait();
-  EXPECT_NE(outcome.code, 0);
-  EXPECT_NE(outcome.err.find("stopped by SIGTERM"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.out.find("stopped after step "), std::string::npos) << outcome.out;
+TEST_F(TrainRanks, ASignalThatAsksForTheEndSavesAtOnce) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string name = "run-" + std::to_string(signal);
+    Program program(train(name, {"--ranks", "2"}, 100'000));
+    wait_for_checkpoint(name);
+    const auto start = std::chrono::steady_clock::now();
+    program.signal(signal);
+    const Outcome outcome = program.wait();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8)) << "mpirun's time-out";
+    EXPECT_EQ(outcome.code, 128 + signal) << outcome.err;
+    EXPECT_NE(outcome.err.find("stopped by " + std::string(signal_name(signal))), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.out.find("stopped after step "), std::string::npos) << outcome.out;
+  }
+}
+
+TEST_F(TrainRanks, ASignalBeforeThereAreRanksEndsTheJob) {
+  for (const int milliseconds : {20, 40, 80}) {
+    Program program(train("run", {"--ranks", "2"}, 100'000));
+    ::usleep(static_cast<useconds_t>(milliseconds) * 1000);
+    program.signal(SIGTERM);
+    const Outcome outcome = program.wait();
+    // Or at the signal itself, if the program is so late.
+    EXPECT_TRUE(outcome.code == 128 + SIGTERM || outcome.code == 1000 + SIGTERM) << outcome.code << outcome.err;
+  }
 }
 
 TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
-  end_at_once();
   // A damaged row at the end of the only batch, which is in the part of rank 1.
   std::string file;
   for (const std::string& name : list_dir(root_ / "data/train")) file = root_ / "data/train/" + name;
@@ -248,16 +266,18 @@ TEST_F(TrainRanks, AnErrorOfOneRankIsThatOfTheJob) {
   bytes.seekp(-3, std::ios::end);
   bytes.put('\x7f');
   bytes.close();
+  const auto start = std::chrono::steady_clock::now();
   const Outcome outcome =
       run({"train", root_ / "data", "--model", "wdl", "--out", root_ / "run", "--batch-size", "7200", "--epochs", "1",
            "--validation", "none", "--set", "data.shuffle=false", "--ranks", "2", "--restarts", "2"});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "nobody waits for a silent rank";
   EXPECT_EQ(outcome.code, 3) << outcome.err;
   EXPECT_EQ(outcome.err.find("restart"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("error: rank 1 of 2: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("error: rank 0 of 2: rank 1 has ended the job"), std::string::npos) << outcome.err;
 }
 
 TEST_F(TrainRanks, AnErrorOfRankZeroSavesTheStepsBefore) {
-  end_at_once();
   // A damaged row in the part of rank 0 of a later batch.
   std::string file;
   for (const std::string& name : list_dir(root_ / "data/train")) file = root_ / "data/train/" + name;
@@ -273,6 +293,7 @@ TEST_F(TrainRanks, AnErrorOfRankZeroSavesTheStepsBefore) {
   EXPECT_EQ(outcome.code, 3) << outcome.err;
   EXPECT_NE(outcome.err.find("error: rank 0 of 2: "), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("; the state after step 30 is saved in "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("has ended the job"), std::string::npos) << "the others say nothing: " << outcome.err;
   EXPECT_EQ(recsys::list_checkpoints(root_ / "run/checkpoints").size(), 1u);
 }
 
@@ -404,12 +425,17 @@ TEST_F(TrainRanks, CountTheBadRecordsOfAll) {
   bytes.seekp(-3, std::ios::end);
   bytes.put('\x7f');
   bytes.close();
+  std::vector<int64_t> rows;
   for (const char* ranks : {"1", "2"}) {
     const Outcome outcome =
         run(train(std::string("run-") + ranks, {"--json", "--on-bad-record", "skip", "--ranks", ranks}));
-    EXPECT_EQ(result_of(outcome)["bad_records"], 2) << "in each epoch one";
+    const Json result = result_of(outcome);
+    EXPECT_EQ(result["bad_records"], 2) << "in each epoch one";
+    rows.push_back(result["rows"].get<int64_t>());
     EXPECT_NE(outcome.err.find("2 bad records were left out, the first: "), std::string::npos) << outcome.err;
   }
+  EXPECT_EQ(rows[0], 2 * 7199);
+  EXPECT_EQ(rows[1], rows[0]);
 }
 
 TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
