@@ -29,7 +29,7 @@ constexpr double kGiga = 1e9, kMicro = 1e-6;
 
 struct PlanFlags {
   std::string model = "dlrm";
-  int64_t ranks = 2;
+  int64_t ranks = 0;
   int64_t threads = 0;
   bool simulate = false;
   int64_t most_ranks = 1024;
@@ -43,7 +43,7 @@ struct PlanFlags {
   static constexpr auto fields() {
     return option_list(
         option_field<&PlanFlags::model>("model", "as for train"),
-        option_field<&PlanFlags::ranks>("ranks", "processes; under mpirun or srun it is their number", at_least(1),
+        option_field<&PlanFlags::ranks>("ranks", "processes; 0: those of mpirun or srun, without these 2", at_least(0),
                                         at_most(1 << 16)),
         option_field<&PlanFlags::threads>("threads", "of a rank; 0: one for each CPU that may be used", at_least(0),
                                           at_most(1024)),
@@ -73,6 +73,18 @@ std::string seconds_text(double seconds) {
 
 std::string bytes_text(double bytes) { return format_bytes(static_cast<int64_t>(bytes)); }
 
+/** ConfigError for numbers that no machine has, whose times could not be computed with. */
+void check_rates(const PlanFlags& flags) {
+  constexpr double kLeast = 1e-6, kMost = 1e9;
+  const std::pair<std::string_view, double> rates[] = {{"--network", flags.network},
+                                                       {"--latency", flags.latency},
+                                                       {"--memory", flags.memory},
+                                                       {"--row-time", flags.row_time}};
+  for (const auto& [name, rate] : rates)
+    TERCEL_CHECK(rate == 0 || (rate >= kLeast && rate <= kMost), ConfigError, "plan: ", name,
+                 ": expected 0 or a number from 1e-06 to 1e+09, found ", format_double(rate));
+}
+
 /** Rates that options give, or that are measured or assumed; all ranks call it. */
 recsys::MachineRates rates_of(const PlanFlags& flags, distributed::ProcessGroup* group) {
   constexpr double kAssumedNetwork = 1.25, kAssumedLatency = 20;
@@ -88,8 +100,20 @@ recsys::MachineRates rates_of(const PlanFlags& flags, distributed::ProcessGroup*
   return rates;
 }
 
-std::string placement_text(const recsys::TablePlacement& placement) {
-  return std::string(to_string(placement.placement));
+/** "distributed over ranks 0, 2": of a placement on some of the ranks. */
+std::string placement_text(const recsys::TablePlacement& placement, int64_t ranks) {
+  std::string text(to_string(placement.placement));
+  if (placement.placement == recsys::Placement::Replicated || static_cast<int64_t>(placement.ranks.size()) == ranks)
+    return text;
+  text += placement.ranks.size() == 1 ? " on rank" : " over ranks";
+  for (size_t i = 0; i < placement.ranks.size(); ++i) text += str_cat({i == 0 ? " " : ", ", placement.ranks[i]});
+  return text;
+}
+
+/** Of a rank; a table that grows has no size yet. */
+std::string memory_text(const recsys::TableLoad& table, const recsys::PlacementCost& cost) {
+  if (table.rows > 0) return str_cat({format_bytes(cost.memory_bytes), " of memory"});
+  return str_cat({format_bytes(table.numbers_per_row * static_cast<int64_t>(sizeof(float))), " of memory a row"});
 }
 
 /** A line for each table: the chosen placement, and what others cost. */
@@ -102,12 +126,14 @@ std::string tables_text(Span<recsys::TableLoad> tables, const recsys::StepEstima
     const recsys::TableLoad& table = tables[t];
     text += str_cat({"table ", printable(table.name), ": ",
                      table.rows > 0 ? format_count(table.rows) + " rows of " : "grows, rows of ", table.dim, ", ",
-                     placement_text(step.placements[t]), "\n"});
+                     placement_text(step.placements[t], step.ranks), "\n"});
     Json entry;
     entry["table"] = table.name;
     entry["rows"] = table.rows;
     entry["dim"] = table.dim;
-    entry["placement"] = placement_text(step.placements[t]);
+    entry["placement"] = to_string(step.placements[t].placement);
+    entry["ranks"] = step.placements[t].ranks;
+    entry["row_bytes"] = table.numbers_per_row * static_cast<int64_t>(sizeof(float));
     for (const recsys::Placement placement : {recsys::Placement::Replicated, recsys::Placement::Distributed}) {
       const recsys::TablePlacement candidate{placement, all};
       const recsys::PlacementCost cost = recsys::placement_cost(table, candidate, step.ranks, step.batch_rows, rates);
@@ -115,7 +141,7 @@ std::string tables_text(Span<recsys::TableLoad> tables, const recsys::StepEstima
       text +=
           str_cat({is_chosen ? "  * " : "    ", to_string(placement), ": a rank sends ", bytes_text(cost.bytes_sent),
                    " a step, changes ", format_count(static_cast<int64_t>(cost.rows_changed)), " rows and takes ",
-                   seconds_text(cost.seconds), "; ", format_bytes(cost.memory_bytes), " of memory\n"});
+                   seconds_text(cost.seconds), "; ", memory_text(table, cost), "\n"});
       Json& option = entry[std::string(to_string(placement))];
       option["bytes_sent"] = cost.bytes_sent;
       option["rows_changed"] = cost.rows_changed;
@@ -223,9 +249,11 @@ void plan(const data::Dataset& dataset, const recsys::ModelConfig& config, const
                    seconds_text(step.compute_seconds), ", dense gradients ", seconds_text(step.dense_seconds),
                    ", tables ", seconds_text(step.table_seconds), "), ",
                    format_count(static_cast<int64_t>(step.samples_per_second())), " samples/s\n"});
-  text +=
-      str_cat({"a rank sends ", bytes_text(step.dense_bytes), " of dense gradients and ", bytes_text(step.table_bytes),
-               " for tables a step, and has ", format_bytes(step.table_memory), " of tables\n"});
+  const bool has_growing =
+      std::any_of(tables.begin(), tables.end(), [](const recsys::TableLoad& table) { return table.rows == 0; });
+  text += str_cat({"a rank sends ", bytes_text(step.dense_bytes), " of dense gradients and ",
+                   bytes_text(step.table_bytes), " for tables a step, and has ", format_bytes(step.table_memory),
+                   " of tables", has_growing ? " besides those that grow" : "", "\n"});
   if (flags.simulate) {
     std::vector<recsys::StepEstimate> steps;
     for (int64_t n = 1; n <= flags.most_ranks; n *= 2)
@@ -251,13 +279,14 @@ int run_plan(CommandLine& line) {
   line.options(common);
   line.example("tercel plan data --model dlrm --ranks 4 --simulate");
   if (!line.parse()) return 0;
+  check_rates(flags);
   recsys::ModelConfig config = named_config(flags.model);
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   use_threads(flags.threads, common);
-  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(0);
+  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks);
   const auto work = [&] {
     const data::Dataset dataset = data::load_dataset(data_path);
-    const int64_t ranks = group ? group->size() : flags.ranks;
+    const int64_t ranks = group ? group->size() : flags.ranks > 0 ? flags.ranks : 2;
     const recsys::MachineRates rates = rates_of(flags, group.get());
     const recsys::StepLoad load = step_load_of(dataset, config, flags, ranks, group.get());
     if (!group || group->rank() == 0) plan(dataset, config, flags, ranks, rates, load, common);

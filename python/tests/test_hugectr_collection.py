@@ -165,8 +165,16 @@ def test_plans_are_checked_and_kept():
             (([["a"]], [("mp", ["a", "b"])]), "shard_matrix: the table 'b' is missing"),
             (([["a", "b", "c"]], [("mp", ["a", "b"])]), "shard_matrix: there is no table 'c'; known: a, b"),
             (([["a", "b"]], [("xp", ["a", "b"])]), "expected 'mp' or 'dp', found 'xp'"),
+            (([["a"], ["b", "a", "b"]], [("mp", ["a", "b"])]), "shard_matrix: the table 'b' is there twice for GPU 1"),
             (([["a", "b"]], [("mp", ["a"])]), "shard_strategy: the table 'b' is missing")):
         with pytest.raises(tc.ConfigError, match=text):
+            collection.shard(*arguments)
+    for arguments, text in (((None, None), "shard_matrix: expected a list of lists of names, not None"),
+                            (("abc", "mp"), "shard_matrix: expected a list of lists of names, not 'abc'"),
+                            (([[1]], [("mp", ["a"])]), r"shard_matrix: expected a name or a list of names, not \[1\]"),
+                            (([["a", "b"]], "mp"), "shard_strategy: expected a list of pairs, .* not 'mp'"),
+                            (([["a", "b"]], [("mp", "a")]), "shard_strategy: expected a list of pairs")):
+        with pytest.raises(TypeError, match=text):
             collection.shard(*arguments)
 
 

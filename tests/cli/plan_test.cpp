@@ -66,8 +66,20 @@ TEST_F(Plan, EstimatesAStepFromTheRowsAndTheRates) {
   given.insert(given.end(),
                {"--set", R"(solver.table_placements=[{"table": "embedding", "placement": "replicated"}])"});
   EXPECT_EQ(result(given)["tables"][0]["placement"], "replicated");
+  given.back() = R"(solver.table_placements=[{"table": "embedding", "placement": "distributed", "ranks": [2, 0]}])";
+  EXPECT_EQ(result(given)["tables"][0]["ranks"], Json({2, 0}));
+  EXPECT_NE(plan(given).out.find(", distributed over ranks 2, 0\n"), std::string::npos);
   words.push_back("--rows-per-rank");
   EXPECT_EQ(result(words)["simulation"][4]["batch_rows"], 16 * 400);
+}
+
+TEST_F(Plan, GivesTheMemoryOfARowOfATableThatGrows) {
+  const std::vector<std::string> words = {"--row-time", "10", "--set",
+                                          "layers.embedding.sparse_embedding_hparam.table_type=hashed"};
+  const Outcome text = plan(words);
+  EXPECT_NE(text.out.find("table embedding: grows, rows of 16, "), std::string::npos) << text.out << text.err;
+  EXPECT_NE(text.out.find(" of memory a row\n"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(" of tables besides those that grow\n"), std::string::npos) << text.out;
 }
 
 TEST_F(Plan, MeasuresWhatIsNotGiven) {
@@ -81,7 +93,10 @@ TEST_F(Plan, MeasuresWhatIsNotGiven) {
 }
 
 TEST_F(Plan, RefusesWhatItCannotEstimate) {
-  expect_error(plan({"--ranks", "0"}), 2, {"ranks"});
+  expect_error(plan({"--ranks", "-1"}), 2, {"ranks"});
+  for (const std::string rate : {"--network", "--latency", "--memory", "--row-time"})
+    for (const std::string number : {"1e-320", "1e300"})
+      expect_error(plan({rate, number}), 2, {rate + ": expected 0 or a number from 1e-06 to 1e+09"});
   expect_error(plan({"--model", "dlmr"}), 2, {"dlmr"});
   expect_error(plan({"--set", "solver.placement=everywhere"}), 2, {"everywhere"});
   expect_error(plan({"--set", R"(solver.table_placements=[{"table": "embeding", "placement": "replicated"}])"}), 2,

@@ -261,10 +261,21 @@ class EmbeddingCollectionConfig:
         each key of a process travels once, and vectors are combined where they are needed.
 
         ConfigError for a plan that names a table that there is not, leaves one out or has one twice, and for columns of
-        "dp".
+        "dp"; TypeError for other than lists.
         """
         known = [table.name for table in self.tables]
-        self.shard_matrix = [name_list(list(names), "shard: shard_matrix") for names in shard_matrix]
+        if not isinstance(shard_matrix, (list, tuple)):
+            raise TypeError(f"shard: shard_matrix: expected a list of lists of names, not {shard_matrix!r}")
+        if not isinstance(shard_strategy, (list, tuple)) or not all(
+                isinstance(part, (list, tuple)) and len(part) == 2 and isinstance(part[1], (list, tuple))
+                for part in shard_strategy):
+            raise TypeError(f"shard: shard_strategy: expected a list of pairs, of 'mp' or 'dp' and a list of tables, not "
+                            f"{shard_strategy!r}")
+        self.shard_matrix = [name_list(names, "shard: shard_matrix") for names in shard_matrix]
+        for gpu, names in enumerate(self.shard_matrix):
+            for name in names:
+                if names.count(name) > 1:
+                    raise _C.ConfigError(f"shard: shard_matrix: the table {name!r} is there twice for GPU {gpu}")
         placed = [name for names in self.shard_matrix for name in names]
         planned = []
         self.shard_strategy = []
