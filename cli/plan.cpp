@@ -283,7 +283,7 @@ int run_plan(CommandLine& line) {
   recsys::ModelConfig config = named_config(flags.model);
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   use_threads(flags.threads, common);
-  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks);
+  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks, common);
   const auto work = [&] {
     const data::Dataset dataset = data::load_dataset(data_path);
     const int64_t ranks = group ? group->size() : flags.ranks > 0 ? flags.ranks : 2;

@@ -271,7 +271,11 @@ void end_job(distributed::ProcessGroup& group, std::string_view message, ExitCod
   group.abort(static_cast<int>(code));
 }
 
-std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected) {
+std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected, const CommonOptions& common) {
+  if (const int64_t tasks = distributed::unconnected_tasks(); tasks > 1)
+    print_warning(common,
+                  str_cat({"srun started ", tasks, " tasks, which are not connected: each of them does all of the ",
+                           "work; srun --mpi=pmix starts the ranks of one job"}));
   if (!distributed::is_started_by_mpi()) return nullptr;
   // Shorter than what mpirun waits for once a rank is lost, so that rank 0 can save.
   std::unique_ptr<distributed::ProcessGroup> group = distributed::mpi_group({.silence_seconds = 10});

@@ -34,10 +34,11 @@ int run_ranks(RankJob job, int64_t restarts, const std::vector<std::string>& aga
 std::vector<std::string> without_flags(const std::vector<std::string>& words, Span<std::string_view> flags);
 
 /**
- * The ranks that mpirun or srun started together with this process; null if it is alone. ConfigError unless they are as
- * many as `expected`, where that is not 0; DistributedError without MPI.
+ * The ranks that mpirun or srun started together with this process; null if it is alone, with a warning if it is one of
+ * several tasks of srun. ConfigError unless they are as many as `expected`, where that is not 0; DistributedError
+ * without MPI.
  */
-std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected);
+std::unique_ptr<distributed::ProcessGroup> connect_ranks(int64_t expected, const CommonOptions& common);
 
 /** Ends the job with an error that this rank alone has: prints it with the rank; its exit code is that of the job. */
 [[noreturn]] void end_job(distributed::ProcessGroup& group, std::string_view message, ExitCode code);

@@ -599,7 +599,7 @@ int run_train(CommandLine& line) {
     return train_by_ranks(line, flags, config, common);
   }
   use_threads(flags.threads, common);
-  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks);
+  const std::unique_ptr<distributed::ProcessGroup> group = connect_ranks(flags.ranks, common);
   const bool follows = group && group->rank() > 0;
   if (follows) common = {.json = false, .quiet = true};
   set_warning_handler([common](const std::string& text) { print_warning(common, text); });

@@ -94,6 +94,7 @@ GroupObject::~GroupObject() {
 void register_distributed(nb::module_& m) {
   m.def("_has_mpi_module", distributed::has_mpi_module);
   m.def("_is_started_by_mpi", distributed::is_started_by_mpi);
+  m.def("_unconnected_tasks", distributed::unconnected_tasks);
   m.def("_mpi_group", [](double timeout_seconds) {
     return new GroupObject(released([&] { return distributed::mpi_group({.timeout_seconds = timeout_seconds}); }));
   });

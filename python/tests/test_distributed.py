@@ -284,7 +284,14 @@ def test_a_group_that_is_not_the_expected_one(arguments):
     check(2, f"""
     raises(ValueError, "found rank", lambda: dist.init_process_group({arguments}))
     assert not dist.is_initialized()
+    dist.init_process_group()
+    assert dist.get_world_size() == 2
     """, begin=BEGIN)
+
+
+def test_tasks_of_srun_that_are_not_connected_are_warned_of():
+    done = run(0, "os.environ['SLURM_STEP_NUM_TASKS'] = '4'; dist.init_process_group()", begin=BEGIN)
+    assert done.returncode == 0 and "srun started 4 tasks, which are not connected" in done.stderr, done.stderr
 
 
 def test_one_process_without_mpirun():
@@ -406,6 +413,31 @@ def test_a_rank_that_ends_early_ends_the_job():
     """)
     assert done.returncode == 7 and time.monotonic() - began < 30, done.stderr
     assert "DistBackendError" in done.stderr
+
+
+@needs_mpirun
+@pytest.mark.parametrize("call, found", [
+    ("dist.broadcast(tc.ones(3), src=rank)", ("broadcast(float32, root 0) on rank 0", "broadcast(float32, root 1) on rank 1")),
+    ("dist.all_reduce(tc.ones(3, dtype=[tc.int32, tc.float32][rank]))",
+     ("all_reduce(int32) on rank 0", "all_reduce(float32) on rank 1")),
+])
+def test_other_calls_of_another_rank_are_errors(call, found):
+    done = run(2, f"""
+    while True:
+        {call}
+        time.sleep(0.01)
+    """)
+    assert done.returncode in (1, 7), done.stderr
+    assert all(text in done.stderr for text in found), done.stderr
+
+
+@needs_mpirun
+def test_longer_messages_than_expected_are_errors():
+    done = run(2, """
+    dist.broadcast(tc.ones(3 if rank == 0 else 2), src=0)
+    """)
+    assert done.returncode in (1, 7), done.stderr
+    assert "rank 0: MPI: found more bytes than expected; do all ranks the same" in done.stderr, done.stderr
 
 
 @needs_mpirun

@@ -23,7 +23,7 @@ constexpr milliseconds kMostTelling(100);
 constexpr milliseconds kOwnPause(2000);
 // Polls after which a thread that is awaited spares the processor, too: the other ranks may need it.
 constexpr int64_t kBusyPolls = 4096;
-// Collectives whose names are known when another rank tells which it works on.
+// Collectives that are known when another rank tells which it works on.
 constexpr int64_t kRemembered = 1024;
 
 // Kinds of collectives are told apart by tags, so that messages of different ones are never taken for each other.
@@ -46,14 +46,14 @@ Exchange::Exchange(Transport& transport, const GroupOptions& options)
       watched_(Clock::now()),
       sent_(watched_ - kBetweenSigns),
       heard_(watched_),
-      names_(kRemembered, ""),
+      calls_(kRemembered),
       sign_(std::make_unique<Sign>()),
       heard_sign_(std::make_unique<Sign>()) {}
 
-void Exchange::begin(const char* name, const std::atomic<bool>& is_awaited) {
+void Exchange::begin(const char* name, const std::string& call, const std::atomic<bool>& is_awaited) {
   name_ = name;
   is_awaited_ = &is_awaited;
-  names_[static_cast<size_t>(++number_ % kRemembered)] = name;
+  calls_[static_cast<size_t>(++number_ % kRemembered)] = call;
   tag_ = static_cast<int32_t>(number_ % (kLifeTag / kKinds)) * kKinds + kind_of(name);
   compare(*heard_sign_);
 }
@@ -61,17 +61,18 @@ void Exchange::begin(const char* name, const std::atomic<bool>& is_awaited) {
 Exchange::Sign Exchange::sign() const {
   Sign sign;
   sign.number = number_;
-  std::strncpy(sign.name, name_, sizeof(sign.name) - 1);
+  const std::string& call = calls_[static_cast<size_t>(number_ % kRemembered)];
+  std::strncpy(sign.call, call.c_str(), sizeof(sign.call) - 1);
   return sign;
 }
 
 /** DistributedError if the predecessor's collective is another one here. */
 void Exchange::compare(const Sign& other) const {
   if (other.number <= 0 || other.number > number_ || other.number <= number_ - kRemembered) return;
-  const std::string_view name = names_[static_cast<size_t>(other.number % kRemembered)],
-                         found(other.name, strnlen(other.name, sizeof(other.name)));
-  TERCEL_CHECK(name.substr(0, sizeof(other.name) - 1) == found, DistributedError, "collective ", other.number, " is ",
-               name, " on rank ", rank(), ", and ", printable(found), " on rank ", predecessor(),
+  const std::string_view call = calls_[static_cast<size_t>(other.number % kRemembered)],
+                         found(other.call, strnlen(other.call, sizeof(other.call)));
+  TERCEL_CHECK(call.substr(0, sizeof(other.call) - 1) == found, DistributedError, "collective ", other.number, " is ",
+               call, " on rank ", rank(), ", and ", printable(found), " on rank ", predecessor(),
                ": all ranks must make the same calls");
 }
 

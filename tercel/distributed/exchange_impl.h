@@ -24,10 +24,11 @@ class Exchange {
   int64_t size() const { return transport_.size(); }
 
   /**
-   * The following transfers are those of a collective. While somebody waits for it, the thread need not spare the
-   * processor; the flag must live until the next call.
+   * The following transfers are those of a collective, which messages call `name`; `call` says what must be the same
+   * on all ranks. While somebody waits for it, the thread need not spare the processor; the flag must live until the
+   * next call.
    */
-  void begin(const char* name, const std::atomic<bool>& is_awaited);
+  void begin(const char* name, const std::string& call, const std::atomic<bool>& is_awaited);
   void send(int64_t to, const void* data, int64_t bytes);
   void receive(int64_t from, void* data, int64_t bytes);
   /** Waits for all of them; DistributedError that names the collective and the rank. */
@@ -76,7 +77,7 @@ class Exchange {
   /** What a rank tells its successor: the collective that it works on. */
   struct Sign {
     int64_t number = 0;
-    char name[15] = {};
+    char call[47] = {};
     bool is_last = false;
     int32_t ended_by = -1, exit_code = 0;  // the rank that ended the job, if one did
   };
@@ -88,7 +89,7 @@ class Exchange {
 
   Clock::time_point watched_, sent_, heard_;
   int64_t number_ = 0;                                  // collectives that have begun
-  std::vector<const char*> names_;                      // of the last ones, by number
+  std::vector<std::string> calls_;                      // the last ones, by number
   std::unique_ptr<Sign> sign_, heard_sign_, end_sign_;  // whose addresses are those of transfers
   Transport::Ticket sending_ = -1, receiving_ = -1;
 };

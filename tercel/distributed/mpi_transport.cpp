@@ -142,6 +142,11 @@ bool is_started_by_mpi() {
   return std::any_of(std::begin(kNames), std::end(kNames), [](const char* name) { return std::getenv(name); });
 }
 
+int64_t unconnected_tasks() {
+  const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  return tasks == nullptr || is_started_by_mpi() ? 1 : std::max<int64_t>(1, std::atoll(tasks));
+}
+
 void check_mpi() { load(); }
 
 bool has_mpi_module() { return *kLibrary != '\0'; }

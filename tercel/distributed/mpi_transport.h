@@ -5,6 +5,7 @@
 // and ../lib64 of there; and where the system's loader looks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "tercel/distributed/process_group.h"
@@ -24,6 +25,12 @@ TERCEL_API std::unique_ptr<ProcessGroup> mpi_group(const GroupOptions& options =
 
 /** Whether mpirun or srun started this process, as its environment says. */
 TERCEL_API bool is_started_by_mpi();
+
+/**
+ * The tasks of the step of srun that this process is one of, where Slurm does not connect them for MPI; else 1. Each of
+ * them is alone.
+ */
+TERCEL_API int64_t unconnected_tasks();
 
 /** DistributedError as connect_mpi() if there is no MPI; connects with nobody. */
 TERCEL_API void check_mpi();

@@ -47,6 +47,16 @@ class SingleTransport final : public Transport {
 void check_tensor(const char* name, const char* what, const Tensor& x) {
   TERCEL_CHECK(x.defined() && x.has_storage() && x.device().is_cpu() && x.is_contiguous(), ValueError, name,
                ": expected ", what, " to be a contiguous tensor on the CPU");
+  const size_t end = static_cast<size_t>(x.storage_offset()) * x.itemsize() + x.nbytes();
+  TERCEL_CHECK(x.numel() == 0 || end <= x.storage()->nbytes(), ValueError, name, ": expected a storage of at least ",
+               end, " bytes of ", what, ", found ", x.storage()->nbytes());
+}
+
+/** A call with what must be the same on all ranks, besides the sizes: "broadcast(float32, root 1)". */
+std::string call_of(const char* name, const Tensor& x, int64_t root = -1) {
+  std::string call = str_cat({name, "(", to_string(x.dtype())});
+  if (root >= 0) call += str_cat({", root ", root});
+  return call + ")";
 }
 
 void check_root(const char* name, int64_t root, int64_t size) {
@@ -121,6 +131,7 @@ bool Work::wait_for(double seconds) const {
 
 struct ProcessGroup::Operation {
   const char* name;
+  std::string call;
   Callable<void(Exchange&)> run;
   bool is_last = false;
   std::shared_ptr<Work::State> state = std::make_shared<Work::State>();
@@ -223,7 +234,7 @@ class ProcessGroup::Worker {
     try {
       exchange_->watch();
       if (!operation) return true;
-      exchange_->begin(operation->name, operation->state->is_awaited);
+      exchange_->begin(operation->name, operation->call, operation->state->is_awaited);
       operation->run(*exchange_);
     } catch (...) {
       fail(operation, std::current_exception());
@@ -318,13 +329,13 @@ Work ProcessGroup::start(Operation operation) {
 }
 
 Work ProcessGroup::barrier() {
-  return start({"barrier", [](Exchange& exchange) { distributed::barrier(exchange); }});
+  return start({"barrier", "barrier", [](Exchange& exchange) { distributed::barrier(exchange); }});
 }
 
 Work ProcessGroup::broadcast(const Tensor& x, int64_t root) {
   check_tensor("broadcast", "x", x);
   check_root("broadcast", root, size_);
-  return start({"broadcast", [x, root](Exchange& exchange) {
+  return start({"broadcast", call_of("broadcast", x, root), [x, root](Exchange& exchange) {
                   distributed::broadcast(exchange, x.data_ptr(), static_cast<int64_t>(x.nbytes()), root);
                 }});
 }
@@ -332,7 +343,7 @@ Work ProcessGroup::broadcast(const Tensor& x, int64_t root) {
 Work ProcessGroup::all_reduce(const Tensor& x, const ReduceFunction& reduce) {
   check_tensor("all_reduce", "x", x);
   return start(
-      {"all_reduce", [x, reduce](Exchange& exchange) {
+      {"all_reduce", call_of("all_reduce", x), [x, reduce](Exchange& exchange) {
          distributed::all_reduce(exchange, x.data_ptr(), {x.numel(), static_cast<int64_t>(x.itemsize()), reduce});
        }});
 }
@@ -342,7 +353,7 @@ Work ProcessGroup::reduce_scatter(const Tensor& out, const Tensor& x, const Redu
   check_tensor("reduce_scatter", "x", x);
   check_same_dtype("reduce_scatter", out, x);
   check_numel("reduce_scatter", "x", x, out.numel() * size_);
-  return start({"reduce_scatter", [out, x, reduce](Exchange& exchange) {
+  return start({"reduce_scatter", call_of("reduce_scatter", x), [out, x, reduce](Exchange& exchange) {
                   distributed::reduce_scatter(exchange, out.data_ptr(), x.data_ptr(),
                                               {out.numel(), static_cast<int64_t>(x.itemsize()), reduce});
                 }});
@@ -358,7 +369,7 @@ Work ProcessGroup::all_gather(const Tensor& out, const Tensor& x, IntSpan counts
   check_same_dtype("all_gather", out, x);
   const PartBounds bounds = bounds_of("all_gather", counts, out, size_);
   check_numel("all_gather", "x", x, counts[static_cast<size_t>(rank_)]);
-  return start({"all_gather", [out, x, bounds](Exchange& exchange) {
+  return start({"all_gather", call_of("all_gather", x), [out, x, bounds](Exchange& exchange) {
                   distributed::all_gather(exchange, out.data_ptr(), bounds, x.data_ptr());
                 }});
 }
@@ -385,13 +396,13 @@ Work ProcessGroup::all_to_all(const Tensor& out, const Tensor& x, IntSpan out_co
   TERCEL_CHECK(out_counts[me] == counts[me], ValueError,
                "all_to_all: expected as many elements from this rank as to it", ", found ", out_counts[me], " and ",
                counts[me]);
-  return start({"all_to_all", [out, x, out_bounds, bounds](Exchange& exchange) {
+  return start({"all_to_all", call_of("all_to_all", x), [out, x, out_bounds, bounds](Exchange& exchange) {
                   distributed::all_to_all(exchange, out.data_ptr(), out_bounds, x.data_ptr(), bounds);
                 }});
 }
 
 void ProcessGroup::close() {
-  Operation last{"close", [this](Exchange& exchange) {
+  Operation last{"close", "close", [this](Exchange& exchange) {
                    distributed::barrier(exchange);
                    exchange.end_watch();
                    worker_->transport().finish();

@@ -30,16 +30,20 @@ State& state() {
   return state;
 }
 
-int32_t check(int code, MpiFailure* failure) {
-  if (code == MPI_SUCCESS) return 0;
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
+int32_t refuse(const char* text, MpiFailure* failure) {
   std::snprintf(failure->text, sizeof(failure->text), "%s", text);
   return 1;
 }
 
-int32_t refuse(const char* text, MpiFailure* failure) {
+int32_t check(int code, MpiFailure* failure) {
+  if (code == MPI_SUCCESS) return 0;
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  if (kind == MPI_ERR_TRUNCATE)
+    return refuse("found more bytes than expected; do all ranks the same, with tensors of the same sizes?", failure);
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
   std::snprintf(failure->text, sizeof(failure->text), "%s", text);
   return 1;
 }

@@ -438,6 +438,15 @@ TEST_F(TrainRanks, CountTheBadRecordsOfAll) {
   EXPECT_EQ(rows[1], rows[0]);
 }
 
+TEST_F(TrainRanks, TasksOfSrunThatAreNotConnectedAreWarnedOf) {
+  ::setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  const Outcome outcome = run(train("run", {"--threads", "1"}, 1));
+  ::unsetenv("SLURM_STEP_NUM_TASKS");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: srun started 4 tasks, which are not connected"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(TrainRanks, AnErrorOfAllRanksIsSaidOnce) {
   end_at_once();
   const Outcome outcome = run(train("run", {"--ranks", "2", "--lr", "1e30", "--optimizer", "SGD"}));

@@ -180,6 +180,14 @@ TEST(ProcessGroup, RefusesWrongArguments) {
             "[distributed] option 'silence_seconds': expected at least 3, found 1");
 }
 
+TEST(ProcessGroup, RefusesATensorWhoseStorageIsTooSmall) {
+  const std::unique_ptr<ProcessGroup> group = single_group();
+  const Tensor x = tensor_of({1, 2, 3, 4});
+  x.storage()->resize_bytes(8);
+  EXPECT_EQ(message_of<ValueError>([&] { static_cast<void>(group->broadcast(x, 0)); }),
+            "broadcast: expected a storage of at least 16 bytes of x, found 8");
+}
+
 TEST(ProcessGroup, ErrorsOfItsThreadReachTheCaller) {
   EXPECT_EQ(message_of<DistributedError>(
                 [] { ProcessGroup([]() -> std::unique_ptr<Transport> { throw DistributedError("no network"); }); }),
@@ -198,7 +206,7 @@ TEST(ProcessGroup, OtherSizesOnAnotherRankAreErrors) {
   const auto different = [](Transport& transport) {
     Exchange exchange(transport, {});
     const std::atomic<bool> is_awaited = true;
-    exchange.begin("all_gather", is_awaited);
+    exchange.begin("all_gather", "all_gather", is_awaited);
     std::vector<char> out(20);
     all_gather(exchange, out.data(), transport.rank() == 0 ? PartBounds{0, 4, 8} : PartBounds{0, 4, 9}, out.data());
   };
@@ -215,7 +223,7 @@ TEST(ProcessGroup, ARankThatDoesNotComeIsNamed) {
     Exchange exchange(transport, options);
     for (++ready; ready < 2;) std::this_thread::yield();  // these two come in time on a busy machine, too
     const std::atomic<bool> is_awaited = false;
-    exchange.begin("all_reduce", is_awaited);
+    exchange.begin("all_reduce", "all_reduce", is_awaited);
     float x = 1;
     all_reduce(exchange, &x, {1, 4, add()});
   };
@@ -224,29 +232,33 @@ TEST(ProcessGroup, ARankThatDoesNotComeIsNamed) {
 }
 
 TEST(ProcessGroup, OtherCallsOfAnotherRankAreErrors) {
-  std::atomic<bool> is_found = false;
-  const auto other = [&](Transport& transport) {
-    Exchange exchange(transport, {});
-    const std::atomic<bool> is_awaited = false;
-    exchange.begin("barrier", is_awaited);
-    barrier(exchange);
-    try {
-      exchange.begin(transport.rank() == 0 ? "all_reduce" : "close", is_awaited);
-      for (int i = 0; i < 3000 && !is_found; ++i) {
-        exchange.watch();
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const std::pair<std::string, std::string> calls[] = {{"all_reduce(float32)", "close"},
+                                                       {"broadcast(int64, root 0)", "broadcast(int64, root 1)"}};
+  for (const auto& [first, second] : calls) {
+    std::atomic<bool> is_found = false;
+    const auto other = [&, &first = first, &second = second](Transport& transport) {
+      Exchange exchange(transport, {});
+      const std::atomic<bool> is_awaited = false;
+      exchange.begin("barrier", "barrier", is_awaited);
+      barrier(exchange);
+      try {
+        exchange.begin("call", transport.rank() == 0 ? first : second, is_awaited);
+        for (int i = 0; i < 3000 && !is_found; ++i) {
+          exchange.watch();
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+      } catch (...) {
+        is_found = true;
+        throw;
       }
-    } catch (...) {
-      is_found = true;
-      throw;
-    }
-  };
-  // Whichever rank hears of it first.
-  const std::string message = message_of<DistributedError>([&] { test::run_transports(2, other); });
-  EXPECT_TRUE(
-      message == "collective 2 is all_reduce on rank 0, and close on rank 1: all ranks must make the same calls" ||
-      message == "collective 2 is close on rank 1, and all_reduce on rank 0: all ranks must make the same calls")
-      << message;
+    };
+    // Whichever rank hears of it first.
+    const std::string message = message_of<DistributedError>([&] { test::run_transports(2, other); }),
+                      end = ": all ranks must make the same calls";
+    EXPECT_TRUE(message == "collective 2 is " + first + " on rank 0, and " + second + " on rank 1" + end ||
+                message == "collective 2 is " + second + " on rank 1, and " + first + " on rank 0" + end)
+        << message;
+  }
 }
 
 TEST(ProcessGroup, ARankThatEndsTheJobIsNamedByAllOthers) {
@@ -256,7 +268,7 @@ TEST(ProcessGroup, ARankThatEndsTheJobIsNamedByAllOthers) {
   const auto end = [&](Transport& transport) {
     Exchange exchange(transport, {});
     const std::atomic<bool> is_awaited = false;
-    exchange.begin("barrier", is_awaited);
+    exchange.begin("barrier", "barrier", is_awaited);
     if (transport.rank() == 2) return exchange.tell_end(5);
     try {
       barrier(exchange);

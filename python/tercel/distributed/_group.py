@@ -13,6 +13,7 @@ import datetime
 import os
 import sys
 import traceback
+import warnings
 from typing import Any, List, Optional
 
 from tercel import _C
@@ -192,8 +193,14 @@ def init_process_group(backend: Optional[str] = None, init_method: Optional[str]
     if not is_job and world_size > 1:
         raise ValueError(f"init_process_group: expected {world_size} processes, found this one alone; start them by "
                          f"mpirun -n {world_size}")
-    _State.open = of = _C._mpi_group(seconds) if is_job else _C._single_group()
-    _State.process = os.getpid()
+    tasks = _C._unconnected_tasks()
+    if tasks > 1:
+        warnings.warn(f"init_process_group: srun started {tasks} tasks, which are not connected: each of them is alone; "
+                      "srun --mpi=pmix starts the processes of one group", RuntimeWarning, stacklevel=2)
+    if _State.open is None or _State.process != os.getpid():  # not after a call that was refused below
+        _State.open = _C._mpi_group(seconds) if is_job else _C._single_group()
+        _State.process = os.getpid()
+    of = _State.open
     if not _State.handles_exit:
         atexit.register(_at_exit)
         _State.handles_exit = True
