@@ -2,7 +2,8 @@
 """What `tercel plan` promises compared with what `tercel train` does, with 1 and 2 local ranks.
 
 Alternates both for each number of ranks, batch and placement, on the network and the rows of train_rate.py: medians of
-samples per second, their ratio, and how the ranks scale. With --keys, each slot has so many keys.
+samples per second, their ratio, what the plan has measured with all ranks, and how these scale. One epoch without an
+evaluation, which is no part of a step. With --keys, each slot has so many keys.
 
 example:
   benchmarks/rank_rate.py --batch 2048 --placement distributed
@@ -45,17 +46,20 @@ def main():
                 for ranks in arguments.ranks:
                     options = ["--model", folder / "config.json", "--threads", 1, "--json", "--set",
                                f"solver.batchsize={batch}", "--set", f"solver.placement={placement}"]
-                    planned, trained = [], []
+                    once = ["--epochs", 1, "--validation", "none"]
+                    planned, measured, trained = [], [], []
                     for number in range(arguments.runs):
-                        planned.append(run(ranks, [arguments.bin / "tercel", "plan", folder / "data", *options])
-                                       ["samples_per_second"])
+                        plan = run(ranks, [arguments.bin / "tercel", "plan", folder / "data", *options])
+                        planned.append(plan["samples_per_second"])
+                        measured.append(plan.get("measured_samples_per_second", plan["samples_per_second"]))
                         out = folder / f"run-{batch}-{placement}-{ranks}-{number}"
                         trained.append(run(ranks, [arguments.bin / "tercel", "train", folder / "data", "--out", out,
-                                                   *options])["samples_per_second"])
-                    plan, rate = statistics.median(planned), statistics.median(trained)
+                                                   *options, *once])["samples_per_second"])
+                    plan, found, rate = (statistics.median(rates) for rates in (planned, measured, trained))
                     of_one = of_one or rate / ranks
                     print(f"batch {batch}, {placement}, {ranks} ranks: planned {plan:,.0f}, trained {rate:,.0f} "
-                          f"samples/s; {plan / rate:.2f} of it promised, {rate / of_one:.2f} of one rank", flush=True)
+                          f"samples/s; {plan / rate:.2f} of it promised, {found / rate:.2f} measured by the plan, "
+                          f"{rate / of_one:.2f} of one rank", flush=True)
 
 
 if __name__ == "__main__":

@@ -217,9 +217,10 @@ recsys::StepLoad step_load_of(const data::Dataset& dataset, const recsys::ModelC
   return load;
 }
 
-/** What rank 0 prints. */
+/** What rank 0 prints; `measured`: seconds of a step of all ranks, 0 where these were not started. */
 void plan(const data::Dataset& dataset, const recsys::ModelConfig& config, const PlanFlags& flags, int64_t ranks,
-          const recsys::MachineRates& rates, const recsys::StepLoad& load, const CommonOptions& common) {
+          const recsys::MachineRates& rates, const recsys::StepLoad& load, double measured,
+          const CommonOptions& common) {
   recsys::Model model(config, dataset.schema);
   data::ReaderOptions reading;
   reading.batch_size = std::min<int64_t>(config.solver.batchsize, 8192);
@@ -249,6 +250,13 @@ void plan(const data::Dataset& dataset, const recsys::ModelConfig& config, const
                    seconds_text(step.compute_seconds), ", dense gradients ", seconds_text(step.dense_seconds),
                    ", tables ", seconds_text(step.table_seconds), "), ",
                    format_count(static_cast<int64_t>(step.samples_per_second())), " samples/s\n"});
+  if (measured > 0) {
+    const double rate = static_cast<double>(step.batch_rows) / measured;
+    json["measured_seconds"] = measured;
+    json["measured_samples_per_second"] = rate;
+    text += str_cat(
+        {"measured: ", seconds_text(measured), " a step, ", format_count(static_cast<int64_t>(rate)), " samples/s\n"});
+  }
   const bool has_growing =
       std::any_of(tables.begin(), tables.end(), [](const recsys::TableLoad& table) { return table.rows == 0; });
   text += str_cat({"a rank sends ", bytes_text(step.dense_bytes), " of dense gradients and ",
@@ -289,7 +297,9 @@ int run_plan(CommandLine& line) {
     const int64_t ranks = group ? group->size() : flags.ranks > 0 ? flags.ranks : 2;
     const recsys::MachineRates rates = rates_of(flags, group.get());
     const recsys::StepLoad load = step_load_of(dataset, config, flags, ranks, group.get());
-    if (!group || group->rank() == 0) plan(dataset, config, flags, ranks, rates, load, common);
+    const bool measures = group && group->size() > 1 && flags.row_time == 0;
+    const double measured = measures ? recsys::measure_step_of_ranks(config, dataset, *group) : 0;
+    if (!group || group->rank() == 0) plan(dataset, config, flags, ranks, rates, load, measured, common);
   };
   if (group)
     work_with(*group, work);

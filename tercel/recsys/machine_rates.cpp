@@ -28,17 +28,39 @@ double least_seconds(int64_t times, FunctionRef<void()> work) {
   return least;
 }
 
+double median_seconds(int64_t times, FunctionRef<void()> work) {
+  std::vector<double> seconds;
+  for (int64_t i = 0; i < times; ++i) seconds.push_back(seconds_of(work));
+  const auto middle = seconds.begin() + times / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+// Steps that are trained before those whose time is taken, and least number of the latter.
+constexpr int64_t kWarmUp = 3, kLeastSteps = 3;
+// Of steps whose times are taken.
+constexpr double kSeconds = 1;
+
+/** A configuration that trains for ever, and nothing else, with batches of so many rows. */
+ModelConfig timed_config(ModelConfig config, int64_t batch) {
+  config.solver.batchsize = batch;
+  config.solver.epochs = 1 << 20;
+  config.solver.max_iter = 0;
+  config.data.validation = Validation::None;
+  return config;
+}
+
 }  // namespace
 
 MachineRates measure_network(distributed::ProcessGroup& group) {
-  constexpr int64_t kLarge = int64_t{1} << 23, kTimes = 8;  // bytes for each rank
+  constexpr int64_t kLarge = int64_t{1} << 23, kTimes = 9;  // bytes for each rank
   const int64_t others = group.size() - 1;
   MachineRates rates;
   if (others == 0) return rates;
   const auto exchange = [&](int64_t bytes) {
     const Tensor x = zeros({bytes * group.size()}, kUInt8), out = zeros({bytes * group.size()}, kUInt8);
     group.barrier().wait();
-    return least_seconds(kTimes, [&] { group.all_to_all(out, x).wait(); });
+    return median_seconds(kTimes, [&] { group.all_to_all(out, x).wait(); });
   };
   const double small = exchange(8), large = exchange(kLarge);
   const Tensor both = empty({2}, kFloat64);
@@ -73,29 +95,22 @@ StepLoad step_load(Model& model) {
 
 void measure_steps(const ModelConfig& config, const data::Dataset& dataset, int64_t rows, StepLoad& load,
                    FunctionRef<bool()> go_on) {
-  constexpr double kSeconds = 1;  // for each size of batches
-  constexpr int64_t kWarmUp = 3, kLeast = 3;
   struct Point {
     double rows, seconds;
   };
   std::vector<Point> points;
   for (const int64_t batch : {rows, std::max<int64_t>(1, rows / 16)}) {
-    ModelConfig timed = config;
-    timed.solver.batchsize = batch;
-    timed.solver.epochs = 1 << 20;
-    timed.solver.max_iter = 0;
-    timed.data.validation = Validation::None;
-    Session session(timed, dataset);
+    Session session(timed_config(config, batch), dataset);
     if (!session.initialize({}, go_on)) return;
     for (int64_t i = 0; i < kWarmUp; ++i) session.step();
-    std::vector<double> times;
-    for (double total = 0; total < kSeconds || static_cast<int64_t>(times.size()) < kLeast;) {
+    // The mean, as some steps wait for rows.
+    double total = 0;
+    int64_t steps = 0;
+    for (; total < kSeconds || steps < kLeastSteps; ++steps) {
       if (!go_on()) return;
-      times.push_back(seconds_of([&] { session.step(); }));
-      total += times.back();
+      total += seconds_of([&] { session.step(); });
     }
-    std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size()) / 2, times.end());
-    points.push_back({static_cast<double>(batch), times[times.size() / 2]});
+    points.push_back({static_cast<double>(batch), total / static_cast<double>(steps)});
     load.row_seconds = points[0].seconds / points[0].rows;
     if (batch == 1) return;
   }
@@ -103,6 +118,21 @@ void measure_steps(const ModelConfig& config, const data::Dataset& dataset, int6
   if (slope <= 0) return;
   load.row_seconds = slope;
   load.fixed_seconds = std::max(0.0, points[0].seconds - slope * points[0].rows);
+}
+
+double measure_step_of_ranks(const ModelConfig& config, const data::Dataset& dataset,
+                             distributed::ProcessGroup& group) {
+  Session session(timed_config(config, config.solver.batchsize), dataset, group);
+  session.initialize();
+  const auto train = [&](int64_t steps) {
+    for (int64_t i = 0; i < steps; ++i) session.step();
+  };
+  train(kWarmUp);
+  // All ranks train as many.
+  const double slowest = seconds_of([&] { train(kLeastSteps); }) / kLeastSteps;
+  const std::vector<int64_t> numbers = numbers_of_ranks(group, std::llround(std::ceil(kSeconds / slowest)));
+  const int64_t steps = std::max(kLeastSteps, *std::min_element(numbers.begin(), numbers.end()));
+  return seconds_of([&] { train(steps); }) / static_cast<double>(steps);
 }
 
 }  // namespace tercel::recsys

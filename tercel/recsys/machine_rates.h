@@ -25,4 +25,11 @@ TERCEL_API StepLoad step_load(Model& model);
 TERCEL_API void measure_steps(const ModelConfig& config, const data::Dataset& dataset, int64_t rows, StepLoad& load,
                               FunctionRef<bool()> go_on);
 
+/**
+ * Seconds of a step, by training some with all ranks, which must call it. Errors of Session, and OutOfMemoryError as
+ * above.
+ */
+TERCEL_API double measure_step_of_ranks(const ModelConfig& config, const data::Dataset& dataset,
+                                        distributed::ProcessGroup& group);
+
 }  // namespace tercel::recsys
