@@ -394,6 +394,26 @@ TEST_F(TrainRanks, AnotherVersionOrConfigurationIsRefused) {
     ::unsetenv(name);
 }
 
+TEST_F(TrainRanks, ThePlanOfAJobMeasuresItsSteps) {
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) ::setenv(name, "1", 1);
+  const auto plan = [&](const std::string& more) {
+    const std::string command = "mpirun --oversubscribe -n 2 " + test::program_path() + " plan " + root_ / "data" +
+                                " --model wdl --threads 1" + more + " > " + root_ / "output 2>&1";
+    const int status = std::system(command.c_str());
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(plan(""), 0) << root_.get("output");
+  EXPECT_NE(root_.get("output").find("a step of 256 rows on 2 ranks: "), std::string::npos) << root_.get("output");
+  EXPECT_NE(root_.get("output").find("\nmeasured: "), std::string::npos) << root_.get("output");
+  EXPECT_EQ(plan(" --row-time 10"), 0) << "nothing is trained";
+  EXPECT_EQ(root_.get("output").find("measured: "), std::string::npos) << root_.get("output");
+  EXPECT_EQ(plan(" --ranks 3"), 2);
+  EXPECT_NE(root_.get("output").find("--ranks 3: expected as many processes, found that 2 were started"),
+            std::string::npos)
+      << root_.get("output");
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) ::unsetenv(name);
+}
+
 TEST_F(TrainRanks, BeginWithTheWeightsOfAnotherRun) {
   end_at_once();
   ASSERT_EQ(run(train("first", {"--quiet"}, 1)).code, 0);
