@@ -52,7 +52,7 @@ std::string format_of(const DataType& type) {
     case Type::DOUBLE: return "g";
     case Type::DATE32: return "tdD";
     case Type::DATE64: return "tdm";
-    case Type::TIME32: return timed("tt", as<::arrow::TimeType>(type).unit());
+    case Type::TIME32:
     case Type::TIME64: return timed("tt", as<::arrow::TimeType>(type).unit());
     case Type::TIMESTAMP: {
       const auto& time = as<::arrow::TimestampType>(type);
