@@ -81,7 +81,8 @@ void set_environment() {
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
   setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
   // Seconds after which mpirun, when it ends a job, sends SIGTERM, and again after which it sends SIGKILL.
-  setenv("OMPI_MCA_odls_base_sigkill_timeout", "8", 0);
+  // More than the silence after which a rank counts as lost, so that the others can say so and save.
+  setenv("OMPI_MCA_odls_base_sigkill_timeout", "12", 0);
   if (::geteuid() != 0) return;
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
@@ -100,11 +101,35 @@ std::vector<char*> arguments_of(std::vector<std::string>& words) {
   return arguments;
 }
 
-/** Waits for a moment, shorter if a signal comes. */
-void pause_briefly() {
-  const struct timespec time = {0, 20'000'000};
-  ::nanosleep(&time, nullptr);
-}
+constexpr struct timespec kPause = {0, 20'000'000};
+
+/**
+ * While it lives, this thread takes the signals that ask for the end from here, and not in their handler, which would
+ * end the process at the second one and leave mpirun alone with its time-outs.
+ */
+class StopSignals {
+ public:
+  StopSignals() {
+    ::sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action = {};
+      ::sigaction(signal, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) ::sigaddset(&set_, signal);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /** Waits for a moment, shorter if one comes; 0: none has. */
+  int wait_briefly() const { return std::max(0, ::sigtimedwait(&set_, nullptr, &kPause)); }
+  /** The signals that were blocked before. */
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t set_, before_;
+};
 
 /** Waits for ranks that outlive mpirun, as they do for a moment when it is killed: the run's folder is theirs. */
 void wait_for_orphans() {
@@ -112,7 +137,7 @@ void wait_for_orphans() {
   for (int i = 0; i < kPauses; ++i) {
     const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
     if (ended < 0) return;
-    if (ended == 0) pause_briefly();
+    if (ended == 0) ::nanosleep(&kPause, nullptr);
   }
 }
 
@@ -170,7 +195,7 @@ bool ask_to_stop(pid_t mpirun, int signal) {
 }
 
 /** Starts mpirun in a process group of its own, so that this process alone gets the signals of a terminal. */
-pid_t fork_mpirun(const RankJob& job) {
+pid_t fork_mpirun(const RankJob& job, const sigset_t& blocked) {
   std::vector<std::string> words = words_of(job);
   const std::vector<char*> arguments = arguments_of(words);
   int report[2];
@@ -178,6 +203,7 @@ pid_t fork_mpirun(const RankJob& job) {
   const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
     ::setpgid(0, 0);
+    ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // without this process nobody would stop the job
     if (::getppid() != parent) ::_exit(1);
     const int nothing = ::open("/dev/null", O_RDONLY);
@@ -211,20 +237,26 @@ bool close(distributed::ProcessGroup& group) {
 }
 
 JobEnd run_mpirun(const RankJob& job) {
-  const pid_t child = fork_mpirun(job);
+  const StopSignals signals;
+  const pid_t child = fork_mpirun(job, signals.before());
   Watch watch(child);
-  int status = 0;
+  int status = 0, second = 0;
   bool is_asked = false, had_ranks = true;
   while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (const int signal = stop_signal(); signal != 0 && !is_asked) {
+    const int came = signals.wait_briefly();
+    if (came != 0 && stop_signal() == 0) request_stop(came);
+    if (const int signal = stop_signal(); signal != 0 && !is_asked) {  // of SIGPIPE, too
       is_asked = true;
       had_ranks = ask_to_stop(child, signal);
+    } else if (came == SIGINT || came == SIGTERM) {
+      second = came;
+      for (const pid_t rank : running_children(child)) ::kill(rank, SIGKILL);
     }
     if (take_save_request()) ::kill(child, SIGUSR1);
     watch.look();
-    pause_briefly();
   }
   wait_for_orphans();
+  if (second != 0) return {128 + second, false};
   if (!had_ranks) check_interrupted();
   if (WIFEXITED(status)) return {WEXITSTATUS(status), false};
   return {128 + WTERMSIG(status), true};

@@ -5,7 +5,7 @@ data=${1:?usage: mpirun.sh DATA RUN} run=${2:?usage: mpirun.sh DATA RUN}
 hosts=${HOSTS:-$(dirname "$0")/hosts}
 
 # Rank 0 has eight seconds to save when another rank is lost.
-export OMPI_MCA_odls_base_sigkill_timeout=8
+export OMPI_MCA_odls_base_sigkill_timeout=12
 # Without -n, as many ranks as there are slots. Threads of a rank are not bound to one core.
 exec mpirun --hostfile "$hosts" --bind-to none \
   tercel train "$data" --model dlrm --out "$run" --resume auto --threads "${THREADS:-16}"

@@ -26,14 +26,14 @@ constexpr int64_t kBusyPolls = 4096;
 // Collectives that are known when another rank tells which it works on.
 constexpr int64_t kRemembered = 1024;
 
-// Kinds of collectives are told apart by tags, so that messages of different ones are never taken for each other.
-constexpr int32_t kKinds = 61;
+// Calls are told apart by tags, so that messages of other ones are hardly ever taken for each other; the signs of life
+// tell the rest.
+constexpr int32_t kKinds = 251;
 
-/** FNV-1a of a name, which is different for those of all collectives. */
-int32_t kind_of(std::string_view name) {
-  uint32_t hash = 2166136261U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return static_cast<int32_t>(hash % kKinds);
+/** FNV-1a. */
+uint64_t hash_of(std::string_view text, uint64_t hash = 14695981039346656037U) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
 }
 
 double seconds_of(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
@@ -50,30 +50,40 @@ Exchange::Exchange(Transport& transport, const GroupOptions& options)
       sign_(std::make_unique<Sign>()),
       heard_sign_(std::make_unique<Sign>()) {}
 
+const Exchange::Call& Exchange::call_of(int64_t number) const {
+  return calls_[static_cast<size_t>(number % kRemembered)];
+}
+
 void Exchange::begin(const char* name, const std::string& call, const std::atomic<bool>& is_awaited) {
   name_ = name;
   is_awaited_ = &is_awaited;
-  calls_[static_cast<size_t>(++number_ % kRemembered)] = call;
-  tag_ = static_cast<int32_t>(number_ % (kLifeTag / kKinds)) * kKinds + kind_of(name);
+  const uint64_t digest = hash_of(call, call_of(number_).digest);
+  calls_[static_cast<size_t>(++number_ % kRemembered)] = {call, digest};
+  tag_ = static_cast<int32_t>(number_ % (kLifeTag / kKinds)) * kKinds + static_cast<int32_t>(hash_of(call) % kKinds);
   compare(*heard_sign_);
 }
 
 Exchange::Sign Exchange::sign() const {
   Sign sign;
+  const Call& call = call_of(number_);
   sign.number = number_;
-  const std::string& call = calls_[static_cast<size_t>(number_ % kRemembered)];
-  std::strncpy(sign.call, call.c_str(), sizeof(sign.call) - 1);
+  sign.digest = call.digest;
+  std::strncpy(sign.call, call.text.c_str(), sizeof(sign.call) - 1);
   return sign;
 }
 
-/** DistributedError if the predecessor's collective is another one here. */
+/** DistributedError if the predecessor's collective, or one before it, is another one here. */
 void Exchange::compare(const Sign& other) const {
   if (other.number <= 0 || other.number > number_ || other.number <= number_ - kRemembered) return;
-  const std::string_view call = calls_[static_cast<size_t>(other.number % kRemembered)],
-                         found(other.call, strnlen(other.call, sizeof(other.call)));
-  TERCEL_CHECK(call.substr(0, sizeof(other.call) - 1) == found, DistributedError, "collective ", other.number, " is ",
-               call, " on rank ", rank(), ", and ", printable(found), " on rank ", predecessor(),
+  const Call& call = call_of(other.number);
+  if (call.digest == other.digest) return;
+  const std::string_view mine(call.text), found(other.call, strnlen(other.call, sizeof(other.call)));
+  TERCEL_CHECK(mine.substr(0, sizeof(other.call) - 1) == found, DistributedError, "collective ", other.number, " is ",
+               mine, " on rank ", rank(), ", and ", printable(found), " on rank ", predecessor(),
                ": all ranks must make the same calls");
+  throw_error<DistributedError>({"of the collectives before number ", other.number, ", ", mine,
+                                 ", one was another on rank ", rank(), " than on rank ", predecessor(),
+                                 ": all ranks must make the same calls"});
 }
 
 void Exchange::send(int64_t to, const void* data, int64_t bytes) {
@@ -200,6 +210,7 @@ void Exchange::end_watch() {
     if (receiving_ >= 0 && is_done(receiving_, predecessor())) {
       receiving_ = -1;
       check_end();
+      compare(*heard_sign_);
     }
     if (receiving_ < 0 && !heard_sign_->is_last) receive_sign();
     if (is_sent && sending_ < 0 && receiving_ < 0) return;

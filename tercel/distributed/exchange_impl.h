@@ -74,9 +74,15 @@ class Exchange {
   std::unique_ptr<std::byte[]> scratch_;
   int64_t scratch_bytes_ = 0;
 
+  /** A collective, and a hash of it and all before. */
+  struct Call {
+    std::string text;
+    uint64_t digest = 0;
+  };
   /** What a rank tells its successor: the collective that it works on. */
   struct Sign {
     int64_t number = 0;
+    uint64_t digest = 0;
     char call[47] = {};
     bool is_last = false;
     int32_t ended_by = -1, exit_code = 0;  // the rank that ended the job, if one did
@@ -84,12 +90,13 @@ class Exchange {
   void compare(const Sign& other) const;
   Sign sign() const;
   void receive_sign();
+  const Call& call_of(int64_t number) const;
   /** JobEndedError if the predecessor says so. */
   void check_end() const;
 
   Clock::time_point watched_, sent_, heard_;
   int64_t number_ = 0;                                  // collectives that have begun
-  std::vector<std::string> calls_;                      // the last ones, by number
+  std::vector<Call> calls_;                             // the last ones, by number
   std::unique_ptr<Sign> sign_, heard_sign_, end_sign_;  // whose addresses are those of transfers
   Transport::Ticket sending_ = -1, receiving_ = -1;
 };

@@ -189,7 +189,8 @@ class ProcessGroup::Worker {
 
   [[noreturn]] void abort(int code) {
     std::fflush(nullptr);
-    if (is_here() && !has_ended_job()) {
+    if (const std::optional<int> end = end_of_job()) std::_Exit(*end);
+    if (is_here()) {
       exchange_->abort_code.store(code);
       changed_.notify_all();
       std::this_thread::sleep_for(kGrace);  // the thread ends the process
@@ -198,10 +199,14 @@ class ProcessGroup::Worker {
   }
 
  private:
-  /** Whether another rank has ended the job already: its MPI would wait for what starts ranks, which is ending them. */
-  bool has_ended_job() {
+  /**
+   * The exit code of the job, if another rank has ended it: this one has no say any more, and MPI would wait for what
+   * starts ranks, which is ending them.
+   */
+  std::optional<int> end_of_job() {
+    if (!is_here()) return std::nullopt;
     const std::lock_guard lock(mutex_);
-    return is_ended_;
+    return end_;
   }
 
   void run(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options) {
@@ -247,34 +252,34 @@ class ProcessGroup::Worker {
 
   /** Ends all calls with an error and, unless the program does so, the job. */
   void fail(const std::optional<Operation>& operation, const std::exception_ptr& error) {
-    auto code = static_cast<int>(ExitCode::Communication);
-    bool is_ended = false;
+    std::optional<int> end;
     try {
       std::rethrow_exception(error);
     } catch (const JobEndedError& e) {
-      is_ended = true;
-      code = static_cast<int>(e.exit_code());
+      end = static_cast<int>(e.exit_code());
     } catch (...) {
     }
+    // Before the program knows, which may end at once.
+    if (transport_->size() > 1) exchange_->tell_end(end.value_or(static_cast<int>(ExitCode::Communication)));
     {
       const std::lock_guard lock(mutex_);
       failed_ = error;
-      is_ended_ = is_ended;
+      end_ = end;
       if (operation) operation->state->end(error);
       for (const Operation& queued : queue_) queued.state->end(error);
       queue_.clear();
     }
     if (transport_->size() == 1) return;
-    exchange_->tell_end(code);
     {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, kGrace, [this] { return exchange_->abort_code.load() >= 0; });
     }
-    if (const int given = exchange_->abort_code.load(); given >= 0)
-      code = given;
-    else
+    if (end) std::_Exit(*end);
+    int code = exchange_->abort_code.load();
+    if (code < 0) {
+      code = static_cast<int>(ExitCode::Communication);
       say(error);
-    if (is_ended) std::_Exit(code);
+    }
     transport_->abort(code);
   }
 
@@ -297,7 +302,7 @@ class ProcessGroup::Worker {
   std::condition_variable changed_;
   std::deque<Operation> queue_;
   std::exception_ptr failed_;
-  bool is_ended_ = false;   // the job, by another rank: failed_ is a JobEndedError
+  std::optional<int> end_;  // the job's exit code, where failed_ is a JobEndedError
   bool is_closed_ = false;  // of the caller's thread
   Thread thread_;
 };

@@ -247,6 +247,21 @@ TEST_F(TrainRanks, ASignalThatAsksForTheEndSavesAtOnce) {
   }
 }
 
+TEST_F(TrainRanks, ASecondSignalEndsTheJobAtOnce) {
+  Program program(train("run", {"--ranks", "2"}, 100'000));
+  wait_for_checkpoint("run");
+  const pid_t rank = process_of("run", 1);
+  ASSERT_EQ(::kill(rank, SIGSTOP), 0) << "nothing is saved soon";
+  program.signal(SIGINT);
+  ::usleep(200'000);
+  const auto start = std::chrono::steady_clock::now();
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait().code, 128 + SIGTERM);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_EQ(process_of("run", 0), -1);
+  EXPECT_EQ(process_of("run", 1), -1);
+}
+
 TEST_F(TrainRanks, ASignalBeforeThereAreRanksEndsTheJob) {
   for (const int milliseconds : {20, 40, 80}) {
     Program program(train("run", {"--ranks", "2"}, 100'000));
