@@ -29,6 +29,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kIdle(200);
 // For a program to end the job itself once the group has failed.
 constexpr milliseconds kGrace(5000);
+// For the rank that ends the job to say why: once a process has ended with an error, mpirun may drop what others print.
+constexpr milliseconds kLastWords(1000);
 
 class SingleTransport final : public Transport {
  public:
@@ -160,6 +162,10 @@ class ProcessGroup::Worker {
   /** False in a child that was forked. */
   bool is_here() const { return thread_.is_here(); }
   bool is_closed() const { return is_closed_; }
+  bool has_failed() {
+    const std::lock_guard lock(mutex_);
+    return failed_ != nullptr;
+  }
 
   void post(Operation operation) {
     TERCEL_CHECK(is_here(), DistributedError, operation.name, ": the group is that of the process that was forked");
@@ -189,7 +195,10 @@ class ProcessGroup::Worker {
 
   [[noreturn]] void abort(int code) {
     std::fflush(nullptr);
-    if (const std::optional<int> end = end_of_job()) std::_Exit(*end);
+    if (const std::optional<int> end = end_of_job()) {
+      std::this_thread::sleep_for(kLastWords);
+      std::_Exit(*end);
+    }
     if (is_here()) {
       exchange_->abort_code.store(code);
       changed_.notify_all();
@@ -315,7 +324,7 @@ ProcessGroup::ProcessGroup(const Callable<std::unique_ptr<Transport>()>& connect
 }
 
 ProcessGroup::~ProcessGroup() {
-  if (worker_->is_closed() || !worker_->is_here()) return;
+  if (!worker_->is_here() || (worker_->is_closed() && (size_ == 1 || !worker_->has_failed()))) return;
   if (size_ > 1) worker_->leave();
   try {
     close();
