@@ -13,6 +13,7 @@
 #include <map>
 #include <random>
 
+#include "tercel/recsys/checkpoint.h"
 #include "tests/cli/program.h"
 #include "tests/util/temporary_folder.h"
 
@@ -164,19 +165,26 @@ TEST(KillLoop, OutputThatNobodyReadsStopsWithACheckpoint) {
   test::ProgramOptions options;
   options.out = pipe;
   Program program(words, options);
-  // An evaluation has been written: a run that is stopped before its first step saves nothing.
+  // An evaluation has been written, and its checkpoint perhaps: a run that is stopped before its first step saves
+  // nothing.
   const auto has_metrics = [&root] {
     std::error_code missing;
     const auto bytes = std::filesystem::file_size(root / "run/metrics.jsonl", missing);
     return !missing && bytes > 0;
   };
   while (program.is_running() && !has_metrics()) ::usleep(500);
-  ASSERT_EQ(count_checkpoints(root / "run/checkpoints"), 0);
+  ASSERT_TRUE(program.is_running()) << program.wait().err;
   ::close(reader);
   const Outcome outcome = program.wait();
   EXPECT_EQ(outcome.code, 128 + SIGPIPE);
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(count_checkpoints(root / "run/checkpoints"), 1);
+  const std::vector<std::string> saved = recsys::list_checkpoints(root / "run/checkpoints");
+  ASSERT_FALSE(saved.empty());
+  // That of the step at which it was stopped: no evaluation is later.
+  const std::string metrics = root.get("run/metrics.jsonl"), name = std::filesystem::path(saved.back()).filename();
+  const int64_t evaluated = std::stoll(metrics.substr(metrics.rfind("\"step\":") + 7)),
+                step = std::stoll(name.substr(std::string("step-").size()));
+  EXPECT_GE(step, evaluated);
 }
 
 TEST(KillLoop, SigusrSavesAndTheRunGoesOn) {
