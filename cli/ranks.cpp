@@ -158,7 +158,9 @@ class Watch {
  public:
   explicit Watch(pid_t mpirun) : mpirun_(mpirun) {}
 
-  void look() {
+  /** `is_asked`: to stop, perhaps before it had any. */
+  void look(bool is_asked) {
+    had_ranks_ = had_ranks_ || is_asked;
     const auto now = Clock::now();
     if (now < next_) return;
     if (!running_children(mpirun_).empty()) {
@@ -178,7 +180,7 @@ class Watch {
   static constexpr std::chrono::seconds kMostWithoutRanks{30};
 
   pid_t mpirun_;
-  Clock::time_point next_ = Clock::now(), seen_;
+  Clock::time_point next_ = Clock::now(), seen_ = next_;
   bool had_ranks_ = false;
 };
 
@@ -253,11 +255,13 @@ JobEnd run_mpirun(const RankJob& job) {
       for (const pid_t rank : running_children(child)) ::kill(rank, SIGKILL);
     }
     if (take_save_request()) ::kill(child, SIGUSR1);
-    watch.look();
+    watch.look(is_asked);
   }
   wait_for_orphans();
   if (second != 0) return {128 + second, false};
-  if (!had_ranks) check_interrupted();
+  // mpirun has codes of its own where a rank ends before it is one.
+  constexpr int kFailedToStart = 1;
+  if (!had_ranks || (is_asked && WIFEXITED(status) && WEXITSTATUS(status) == kFailedToStart)) check_interrupted();
   if (WIFEXITED(status)) return {WEXITSTATUS(status), false};
   return {128 + WTERMSIG(status), true};
 }
