@@ -177,7 +177,7 @@ class Watch {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kMostWithoutRanks{30};
+  static constexpr std::chrono::seconds kMostWithoutRanks{10};
 
   pid_t mpirun_;
   Clock::time_point next_ = Clock::now(), seen_ = next_;
