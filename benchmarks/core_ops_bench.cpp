@@ -222,6 +222,11 @@ void gather_rows(int64_t threads) {
         large(label("index_select 1Mx64, " + std::to_string(kBags) + " rows").c_str(), static_cast<double>(kBags), rate,
               [&] { keep(weight.index_select(0, keys)); });
     }
+    {
+      const Tensor narrow = lib::randn({4 * kRows, kDim / 4}), keys = lib::randint(4 * kRows, {kBags}, lib::kInt64);
+      large(label("index_select 4Mx16, " + std::to_string(kBags) + " rows").c_str(), static_cast<double>(kBags), rate,
+            [&] { keep(narrow.index_select(0, keys)); });
+    }
     // The rows above stay partly cached from one call to the next; here few do.
     std::vector<Tensor> keys;
     for (int i = 0; i < 8; ++i) keys.push_back(lib::randint(kRows, {kBags}, lib::kInt64));

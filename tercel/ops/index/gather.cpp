@@ -12,6 +12,7 @@
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather_impl.h"
 #include "tercel/ops/index/gather_kernels.h"
 #include "tercel/ops/index/gather_scatter_plan_impl.h"
 #include "tercel/ops/index/scatter.h"
@@ -42,15 +43,18 @@ constexpr int64_t kGrainBytes = 128 * 1024;
 
 // ---- index_select
 
-Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
+DimVector selected_sizes(const Tensor& x, int64_t dim, const Tensor& index) {
+  DimVector sizes(x.sizes());
+  sizes[static_cast<size_t>(dim)] = index.numel();
+  return sizes;
+}
+
+/** Gives `out`, contiguous, of selected_sizes(), the slices. */
+void select_slices_to(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
   const ProfileRange range("index_select", RangeKind::Op);
+  if (out.numel() == 0) return;
   const Tensor indices = index.contiguous();
   const size_t d = static_cast<size_t>(dim);
-  DimVector sizes(x.sizes());
-  sizes[d] = indices.numel();
-  Tensor out = empty(sizes, x.options());
-  if (out.numel() == 0) return out;
-
   const IntSpan x_sizes = x.sizes();
   // Slices are contiguous if the inner dimensions are, and the outer ones must have one common stride.
   const auto inner = [d](const auto& list) { return list.subspan(d + 1, list.size() - d - 1); };
@@ -75,6 +79,11 @@ Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   parallel_for(0, outer * loop.n, std::max<int64_t>(1, kGrainBytes / run), [&](int64_t begin, int64_t end) {
     if (kernel(loop, begin, end) >= 0) refuse_index(index, loop.size);
   });
+}
+
+Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
+  Tensor out = empty(selected_sizes(x, dim, index), x.options());
+  select_slices_to(out, x, dim, index);
   return out;
 }
 
@@ -110,17 +119,31 @@ void check_empty_select(const Tensor& index, int64_t size) {
                "INDICES element is out of DATA bounds, id=", low < 0 ? low : high, " axis_dim=", size);
 }
 
-}  // namespace
-
-Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
-  if (has_sparse(x)) [[unlikely]]
-    return sparse_index_select(x, d, index);
+/** The dimension. */
+int64_t check_select(const Tensor& x, int64_t d, const Tensor& index) {
   check_strided("index_select", x, "x");
   check_index("index_select", index);
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, "index_select(): Index is supposed to be a vector, but got ",
                describe(index));
   const int64_t dim = wrap_dim(d, x.dim());
   if (x.numel() == 0 && x.dim() > 0) check_empty_select(index, x.size(dim));
+  return dim;
+}
+
+}  // namespace
+
+void select_rows_to(const Tensor& out, const Tensor& x, const Tensor& rows) {
+  const int64_t dim = check_select(x, 0, rows);
+  TERCEL_CHECK(out.is_contiguous() && out.sizes() == IntSpan(selected_sizes(x, dim, rows)) && out.dtype() == x.dtype(),
+               RuntimeError, "select_rows_to: expected a contiguous tensor for ", rows.numel(), " rows of ",
+               describe(x), " but got ", describe(out));
+  select_slices_to(out, x, dim, rows);
+}
+
+Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
+  if (has_sparse(x)) [[unlikely]]
+    return sparse_index_select(x, d, index);
+  const int64_t dim = check_select(x, d, index);
   Tensor out;
   {
     const NoRecordGuard no_record;

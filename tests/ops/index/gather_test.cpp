@@ -4,6 +4,9 @@
 #include "tercel/ops/index/scatter.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/index/gather_rows.h"
@@ -27,6 +30,20 @@ TEST(Gather, WrongIndicesAreNamed) {
   EXPECT_THROW(index_select(x, 2, make({1}, kInt64, {0})), IndexError);
   EXPECT_THROW(index_select(x, 0, make({1}, kFloat32, {0})), RuntimeError);
   EXPECT_THROW(index_select(x, 0, make({1, 1}, kInt64, {0})), RuntimeError);
+}
+
+TEST(Gather, RowsOfAllSizesAreSelected) {
+  constexpr int64_t kRows = 3000;  // more than stays near
+  for (const int64_t width : {1, 2, 4, 7, 8, 16, 17, 64, 200}) {
+    const Tensor x = reshape(to(arange(kRows * width), kFloat32), {kRows, width});
+    Tensor index = empty({500}, kInt64);
+    for (int64_t i = 0; i < 500; ++i) index.data<int64_t>()[i] = i * i * 7 % kRows;
+    const Tensor found = index_select(x, 0, index);
+    for (int64_t i = 0; i < 500; ++i)
+      for (int64_t k = 0; k < width; ++k)
+        ASSERT_EQ(found.data<float>()[i * width + k], static_cast<float>(index.data<int64_t>()[i] * width + k))
+            << width << " " << i;
+  }
 }
 
 TEST(Gather, WrongSizesAreRefused) {

@@ -14,7 +14,9 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-constexpr int64_t kPrefetchAhead = 8;
+// Cache lines that are fetched ahead: of so many slices, at least the second number.
+constexpr int64_t kPrefetchLines = 32, kLeastAhead = 8;
+constexpr int64_t kLine = 64;
 constexpr int64_t kMaxPrefetchBytes = 512;
 // Slices of the outer dimensions up to this many bytes stay in the caches anyway.
 constexpr int64_t kNear = 32 * 1024;
@@ -25,13 +27,15 @@ int64_t select_run(const SelectLoop& loop, int64_t outer, int64_t first, int64_t
   const auto* index = static_cast<const I*>(loop.index);
   const int64_t n = loop.n, size = loop.size, stride = loop.stride, run = kRun == 0 ? loop.run : int64_t{kRun};
   const int64_t fetch = size * stride <= kNear ? 0 : run < kMaxPrefetchBytes ? run : kMaxPrefetchBytes;
+  const int64_t lines = (fetch + kLine - 1) / kLine;
+  const int64_t ahead = lines * kLeastAhead < kPrefetchLines ? kPrefetchLines / (lines > 0 ? lines : 1) : kLeastAhead;
   const char* in = loop.in + outer * loop.outer_stride;
   char* out = loop.out + outer * n * run;
   for (int64_t k = first; k < last; ++k) {
-    if (fetch > 0 && k + kPrefetchAhead < n) {
-      const uintptr_t next = reinterpret_cast<uintptr_t>(in) +
-                             static_cast<uintptr_t>(index[k + kPrefetchAhead]) * static_cast<uintptr_t>(stride);
-      for (int64_t byte = 0; byte < fetch; byte += 64)
+    if (fetch > 0 && k + ahead < n) {
+      const uintptr_t next =
+          reinterpret_cast<uintptr_t>(in) + static_cast<uintptr_t>(index[k + ahead]) * static_cast<uintptr_t>(stride);
+      for (int64_t byte = 0; byte < fetch; byte += kLine)
         __builtin_prefetch(reinterpret_cast<const void*>(next + static_cast<uintptr_t>(byte)));
     }
     const int64_t i = static_cast<int64_t>(index[k]);
@@ -51,6 +55,8 @@ int64_t select_slices(const SelectLoop& loop, int64_t begin, int64_t end) {
       case 4: return select_run<I, 4>(loop, outer, first, last);
       case 8: return select_run<I, 8>(loop, outer, first, last);
       case 16: return select_run<I, 16>(loop, outer, first, last);
+      case 32: return select_run<I, 32>(loop, outer, first, last);
+      case 64: return select_run<I, 64>(loop, outer, first, last);
       default: return select_run<I, 0>(loop, outer, first, last);
     }
   };
