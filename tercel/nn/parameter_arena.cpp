@@ -4,6 +4,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/huge_pages_impl.h"
 #include "tercel/util/ceil_div.h"
 
 namespace tercel::nn {
@@ -40,7 +41,8 @@ void ParameterArena::allocate(Generator& generator, const TensorOptions& place) 
 void ParameterArena::allocate(const TensorOptions& place) {
   TERCEL_CHECK(!weights_.defined(), RuntimeError, "the arena is already allocated");
   const TensorOptions options(place.dtype, place.device);
-  Tensor gradients = zeros({size_}, options);
+  Tensor gradients = empty_in_huge_pages({size_}, options);  // other ranks read them
+  zero_(gradients);
   weights_ = zeros({size_}, options);
   gradients_ = std::move(gradients);
   for (Entry& entry : entries_) {
