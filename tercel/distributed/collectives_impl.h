@@ -15,13 +15,18 @@ using PartBounds = std::vector<int64_t>;
 /** So many elements for each of `ranks`, or of nearly the same number: the longer ones first. */
 PartBounds equal_parts(int64_t elements, int64_t ranks);
 
+// A collective has phases, from 0 on. A call begins the transfers of one, for Exchange::poll() to advance, and is made
+// once those of the phase before are done, with the same arguments. It gives false if there is no such phase: the
+// collective is complete.
+//
 // Arrays are of bytes, and bounds too. Sizes are the same on all ranks, or fit those of the others.
 
-void barrier(Exchange& exchange);
-void broadcast(Exchange& exchange, void* data, int64_t bytes, int64_t root);
+bool barrier(Exchange& exchange, int64_t phase);
+bool broadcast(Exchange& exchange, int64_t phase, void* data, int64_t bytes, int64_t root);
 /** `in` may be the rank's part of `out`. */
-void all_gather(Exchange& exchange, void* out, const PartBounds& bounds, const void* in);
-void all_to_all(Exchange& exchange, void* out, const PartBounds& out_bounds, const void* in, const PartBounds& bounds);
+bool all_gather(Exchange& exchange, int64_t phase, void* out, const PartBounds& bounds, const void* in);
+bool all_to_all(Exchange& exchange, int64_t phase, void* out, const PartBounds& out_bounds, const void* in,
+                const PartBounds& bounds);
 
 /** The elements of a reduction. */
 struct Elements {
@@ -29,8 +34,8 @@ struct Elements {
   int64_t bytes = 0;  // of one
   const ReduceFunction& reduce;
 };
-void all_reduce(Exchange& exchange, void* data, const Elements& elements);
+bool all_reduce(Exchange& exchange, int64_t phase, void* data, const Elements& elements);
 /** `elements` are those of `out`. */
-void reduce_scatter(Exchange& exchange, void* out, const void* in, const Elements& elements);
+bool reduce_scatter(Exchange& exchange, int64_t phase, void* out, const void* in, const Elements& elements);
 
 }  // namespace tercel::distributed

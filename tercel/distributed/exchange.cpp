@@ -1,10 +1,9 @@
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <thread>
 
+#include "tercel/core/huge_pages_impl.h"
 #include "tercel/distributed/error.h"
 #include "tercel/distributed/exchange_impl.h"
 #include "tercel/util/format.h"
@@ -19,10 +18,10 @@ constexpr int32_t kLifeTag = Transport::kMostTag;
 constexpr milliseconds kBetweenSigns(1000);
 // In which the next rank takes the news that the job ends.
 constexpr milliseconds kMostTelling(100);
-// A longer pause of this thread means that it was stopped itself, and has heard nobody therefore.
+// Between two looks for the end of a transfer of the watch itself.
+constexpr std::chrono::microseconds kPause(20);
+// A longer time between two looks means that this process was stopped itself, and has heard nobody therefore.
 constexpr milliseconds kOwnPause(2000);
-// Polls after which a thread that is awaited spares the processor, too: the other ranks may need it.
-constexpr int64_t kBusyPolls = 4096;
 // Collectives that are known when another rank tells which it works on.
 constexpr int64_t kRemembered = 1024;
 
@@ -54,9 +53,9 @@ const Exchange::Call& Exchange::call_of(int64_t number) const {
   return calls_[static_cast<size_t>(number % kRemembered)];
 }
 
-void Exchange::begin(const char* name, const std::string& call, const std::atomic<bool>& is_awaited) {
+void Exchange::begin(const char* name, const std::string& call) {
   name_ = name;
-  is_awaited_ = &is_awaited;
+  begun_ = Clock::now();
   const uint64_t digest = hash_of(call, call_of(number_).digest);
   calls_[static_cast<size_t>(++number_ % kRemembered)] = {call, digest};
   tag_ = static_cast<int32_t>(number_ % (kLifeTag / kKinds)) * kKinds + static_cast<int32_t>(hash_of(call) % kKinds);
@@ -97,11 +96,11 @@ void Exchange::receive(int64_t from, void* data, int64_t bytes) {
 
 std::byte* Exchange::scratch(int64_t bytes) {
   if (bytes > scratch_bytes_) {
-    scratch_ = nullptr;
-    scratch_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+    scratch_ = {};
+    scratch_ = cpu_allocator().allocate(bytes_in_huge_pages(static_cast<size_t>(bytes)));
     scratch_bytes_ = bytes;
   }
-  return scratch_.get();
+  return static_cast<std::byte*>(scratch_.get());
 }
 
 bool Exchange::is_done(Transport::Ticket ticket, int64_t peer) {
@@ -112,19 +111,20 @@ bool Exchange::is_done(Transport::Ticket ticket, int64_t peer) {
   }
 }
 
-void Exchange::wait() {
-  const Clock::time_point begin = Clock::now();
-  for (int64_t polls = 0;; ++polls) {
-    std::erase_if(open_, [this](const Transfer& transfer) { return is_done(transfer.ticket, transfer.peer); });
-    if (open_.empty()) return;
-    watch();
-    check_time(begin);
-    pause(polls);
+bool Exchange::poll() {
+  std::erase_if(open_, [this](const Transfer& transfer) { return is_done(transfer.ticket, transfer.peer); });
+  const Clock::time_point now = Clock::now();
+  if (open_.empty()) {
+    begun_ = now;
+    return true;
   }
+  watch(now);
+  check_time(now);
+  return false;
 }
 
-void Exchange::check_time(Clock::time_point begin) const {
-  if (seconds_of(Clock::now() - begin) < options_.timeout_seconds) return;
+void Exchange::check_time(Clock::time_point now) const {
+  if (seconds_of(now - begun_) < options_.timeout_seconds) return;
   std::vector<int64_t> late;
   for (const Transfer& transfer : open_)
     if (std::find(late.begin(), late.end(), transfer.peer) == late.end()) late.push_back(transfer.peer);
@@ -133,20 +133,14 @@ void Exchange::check_time(Clock::time_point begin) const {
                                  IntSpan(late), " have not answered"});
 }
 
-void Exchange::pause(int64_t polls) const {
-  if (is_awaited_->load(std::memory_order_relaxed) && polls < kBusyPolls)
-    sched_yield();
-  else
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-}
+void Exchange::watch() { watch(Clock::now()); }
 
-void Exchange::watch() {
+void Exchange::watch(Clock::time_point now) {
   if (const int code = abort_code.load(std::memory_order_relaxed); code >= 0) {
     tell_end(code);
     transport_.abort(code);
   }
   if (size() == 1) return;
-  const Clock::time_point now = Clock::now();
   if (now - watched_ > kOwnPause) heard_ = now;
   watched_ = now;
   if (sending_ >= 0 && is_done(sending_, successor())) sending_ = -1;
@@ -189,17 +183,15 @@ void Exchange::tell_end(int code) noexcept {
     if (end_sign_->ended_by == successor()) return;
     const Transport::Ticket ticket = transport_.send(successor(), kLifeTag, end_sign_.get(), sizeof(Sign));
     const Clock::time_point begin = Clock::now();
-    while (!transport_.is_done(ticket) && Clock::now() - begin < kMostTelling)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    while (!transport_.is_done(ticket) && Clock::now() - begin < kMostTelling) std::this_thread::sleep_for(kPause);
   } catch (...) {  // it is lost, too
   }
 }
 
 void Exchange::end_watch() {
   if (size() == 1) return;
-  const Clock::time_point begin = Clock::now();
   bool is_sent = false;
-  for (int64_t polls = 0;; ++polls) {
+  for (;;) {
     if (sending_ >= 0 && is_done(sending_, successor())) sending_ = -1;
     if (sending_ < 0 && !is_sent) {
       *sign_ = sign();
@@ -214,8 +206,8 @@ void Exchange::end_watch() {
     }
     if (receiving_ < 0 && !heard_sign_->is_last) receive_sign();
     if (is_sent && sending_ < 0 && receiving_ < 0) return;
-    check_time(begin);
-    pause(polls);
+    check_time(Clock::now());
+    std::this_thread::sleep_for(kPause);
   }
 }
 

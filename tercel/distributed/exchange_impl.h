@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "tercel/core/allocator.h"
 #include "tercel/distributed/process_group.h"
 #include "tercel/distributed/transport.h"
 
 namespace tercel::distributed {
 
-/** What the thread of a group does with its transport. */
+/** What a group does with its transport. All functions are of one thread at a time. */
 class Exchange {
  public:
   /** The transport must outlive it. */
@@ -25,15 +26,14 @@ class Exchange {
 
   /**
    * The following transfers are those of a collective, which messages call `name`; `call` says what must be the same
-   * on all ranks. While somebody waits for it, the thread need not spare the processor; the flag must live until the
-   * next call.
+   * on all ranks.
    */
-  void begin(const char* name, const std::string& call, const std::atomic<bool>& is_awaited);
+  void begin(const char* name, const std::string& call);
   void send(int64_t to, const void* data, int64_t bytes);
   void receive(int64_t from, void* data, int64_t bytes);
-  /** Waits for all of them; DistributedError that names the collective and the rank. */
-  void wait();
-  /** Memory for so many bytes, until the next call. */
+  /** Whether all of them are done; DistributedError that names the collective and the rank. Watches, too. */
+  bool poll();
+  /** Memory for so many bytes, until a call for more. */
   std::byte* scratch(int64_t bytes);
 
   /** Sends and expects signs of life; to be called at least every second. DistributedError if a rank is lost. */
@@ -60,18 +60,18 @@ class Exchange {
   };
 
   bool is_done(Transport::Ticket ticket, int64_t peer);
-  void check_time(Clock::time_point begin) const;
-  void pause(int64_t polls) const;
+  void watch(Clock::time_point now);
+  void check_time(Clock::time_point now) const;
   int64_t successor() const { return (rank() + 1) % size(); }
   int64_t predecessor() const { return (rank() + size() - 1) % size(); }
 
   Transport& transport_;
   const GroupOptions options_;
   const char* name_ = "";
-  const std::atomic<bool>* is_awaited_ = nullptr;
+  Clock::time_point begun_;  // the transfers that are open
   int32_t tag_ = 0;
   std::vector<Transfer> open_;
-  std::unique_ptr<std::byte[]> scratch_;
+  DataPtr scratch_;
   int64_t scratch_bytes_ = 0;
 
   /** A collective, and a hash of it and all before. */

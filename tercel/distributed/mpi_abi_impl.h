@@ -6,14 +6,14 @@
 // function pointers cross the border. Library and module are built together: kMpiAbiVersion changes with any struct
 // here.
 //
-// The module's functions are called by one thread, the one that calls init().
+// The module's functions are called by one thread at a time, finish() by the one that calls init().
 #pragma once
 
 #include <cstdint>
 
 namespace tercel::distributed {
 
-constexpr int32_t kMpiAbiVersion = 1;
+constexpr int32_t kMpiAbiVersion = 2;
 /** The module's only symbol, of type MpiEntry. */
 constexpr const char* kMpiEntry = "tercel_mpi_api";
 

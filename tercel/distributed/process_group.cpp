@@ -1,36 +1,21 @@
 #include "tercel/distributed/process_group.h"
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
-#include <deque>
-#include <exception>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "tercel/distributed/collectives_impl.h"
 #include "tercel/distributed/error.h"
-#include "tercel/distributed/exchange_impl.h"
-#include "tercel/util/thread_impl.h"
+#include "tercel/distributed/group_worker_impl.h"
 
 namespace tercel::distributed {
 
 namespace {
 
-using std::chrono::milliseconds;
-
-// Between two signs of life of a group without work.
-constexpr milliseconds kIdle(200);
-// For a program to end the job itself once the group has failed.
-constexpr milliseconds kGrace(5000);
-// For the rank that ends the job to say why: once a process has ended with an error, mpirun may drop what others print.
-constexpr milliseconds kLastWords(1000);
+// Of Work::wait_for(): a clock cannot add any more.
+constexpr double kMostSeconds = 1e9;
 
 class SingleTransport final : public Transport {
  public:
@@ -92,233 +77,31 @@ PartBounds bounds_of(const char* name, IntSpan counts, const Tensor& x, int64_t 
 
 }  // namespace
 
-struct Work::State {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool is_done = false;
-  std::exception_ptr error;
-  /** Of the group's Exchange, while it works on this. */
-  std::atomic<bool> is_awaited = false;
-
-  void end(std::exception_ptr with) {
-    {
-      const std::lock_guard lock(mutex);
-      is_done = true;
-      error = std::move(with);
-    }
-    changed.notify_all();
-  }
-};
-
 bool Work::is_done() const {
   const std::lock_guard lock(state_->mutex);
   return state_->is_done;
 }
 
-void Work::wait() const {
-  state_->is_awaited.store(true, std::memory_order_relaxed);
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->is_done; });
-  if (state_->error) std::rethrow_exception(state_->error);
-}
+void Work::wait() const { wait_until(std::nullopt); }
 
 bool Work::wait_for(double seconds) const {
-  state_->is_awaited.store(true, std::memory_order_relaxed);
-  std::unique_lock lock(state_->mutex);
-  if (!state_->changed.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return state_->is_done; }))
-    return false;
+  using Clock = GroupWorker::Clock;
+  const std::chrono::duration<double> time(std::clamp(seconds, 0.0, kMostSeconds));
+  return wait_until(Clock::now() + std::chrono::duration_cast<Clock::duration>(time));
+}
+
+bool Work::wait_until(std::optional<std::chrono::steady_clock::time_point> time) const {
+  if (const std::shared_ptr<GroupWorker> worker = state_->worker.lock()) return worker->wait(*state_, time);
+  const std::lock_guard lock(state_->mutex);
   if (state_->error) std::rethrow_exception(state_->error);
+  // The group is gone, which ends all calls, but for those of the process that was forked.
+  TERCEL_CHECK(state_->is_done, DistributedError, "wait: the group is that of the process that was forked");
   return true;
 }
 
-struct ProcessGroup::Operation {
-  const char* name;
-  std::string call;
-  Callable<void(Exchange&)> run;
-  bool is_last = false;
-  std::shared_ptr<Work::State> state = std::make_shared<Work::State>();
-};
-
-/** The thread of a group, and the calls that it works on. */
-class ProcessGroup::Worker {
- public:
-  Worker(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options)
-      : thread_([this, connect, options] { run(connect, options); }) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return exchange_ || failed_; });
-    if (!failed_) return;
-    lock.unlock();
-    thread_.join();
-    std::rethrow_exception(failed_);
-  }
-  ~Worker() {
-    if (thread_.joinable()) thread_.join();
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
-  Transport& transport() { return *transport_; }
-  int64_t bytes_sent() const { return exchange_->bytes_sent.load(std::memory_order_relaxed); }
-  /** False in a child that was forked. */
-  bool is_here() const { return thread_.is_here(); }
-  bool is_closed() const { return is_closed_; }
-  bool has_failed() {
-    const std::lock_guard lock(mutex_);
-    return failed_ != nullptr;
-  }
-
-  void post(Operation operation) {
-    TERCEL_CHECK(is_here(), DistributedError, operation.name, ": the group is that of the process that was forked");
-    TERCEL_CHECK(!is_closed_, DistributedError, operation.name, ": the group is closed");
-    is_closed_ = operation.is_last;
-    {
-      const std::lock_guard lock(mutex_);
-      if (failed_)
-        operation.state->end(failed_);
-      else
-        queue_.push_back(std::move(operation));
-    }
-    changed_.notify_all();
-  }
-
-  /** Ends the job, and says why. */
-  [[noreturn]] void leave() {
-    std::exception_ptr error;
-    {
-      const std::lock_guard lock(mutex_);
-      error = failed_;
-    }
-    // An error of the program itself is not known here.
-    say(error ? error : std::make_exception_ptr(DistributedError("it leaves the group without close()")));
-    abort(static_cast<int>(ExitCode::Communication));
-  }
-
-  [[noreturn]] void abort(int code) {
-    std::fflush(nullptr);
-    if (const std::optional<int> end = end_of_job()) {
-      std::this_thread::sleep_for(kLastWords);
-      std::_Exit(*end);
-    }
-    if (is_here()) {
-      exchange_->abort_code.store(code);
-      changed_.notify_all();
-      std::this_thread::sleep_for(kGrace);  // the thread ends the process
-    }
-    std::_Exit(code);
-  }
-
- private:
-  /**
-   * The exit code of the job, if another rank has ended it: this one has no say any more, and MPI would wait for what
-   * starts ranks, which is ending them.
-   */
-  std::optional<int> end_of_job() {
-    if (!is_here()) return std::nullopt;
-    const std::lock_guard lock(mutex_);
-    return end_;
-  }
-
-  void run(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options) {
-    try {
-      std::unique_ptr<Transport> transport = connect();
-      const std::lock_guard lock(mutex_);
-      transport_ = std::move(transport);
-      exchange_ = std::make_unique<Exchange>(*transport_, options);
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      failed_ = std::current_exception();
-    }
-    changed_.notify_all();
-    if (!exchange_) return;
-    while (work_on_next()) {
-    }
-  }
-
-  /** False after the last one. */
-  bool work_on_next() {
-    std::optional<Operation> operation;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kIdle, [this] { return !queue_.empty() || exchange_->abort_code.load() >= 0; });
-      if (!queue_.empty()) {
-        operation.emplace(std::move(queue_.front()));
-        queue_.pop_front();
-      }
-    }
-    try {
-      exchange_->watch();
-      if (!operation) return true;
-      exchange_->begin(operation->name, operation->call, operation->state->is_awaited);
-      operation->run(*exchange_);
-    } catch (...) {
-      fail(operation, std::current_exception());
-      return false;
-    }
-    operation->run = {};  // its tensors may be freed before the caller goes on
-    operation->state->end(nullptr);
-    return !operation->is_last;
-  }
-
-  /** Ends all calls with an error and, unless the program does so, the job. */
-  void fail(const std::optional<Operation>& operation, const std::exception_ptr& error) {
-    std::optional<int> end;
-    try {
-      std::rethrow_exception(error);
-    } catch (const JobEndedError& e) {
-      end = static_cast<int>(e.exit_code());
-    } catch (...) {
-    }
-    // Before the program knows, which may end at once.
-    if (transport_->size() > 1) exchange_->tell_end(end.value_or(static_cast<int>(ExitCode::Communication)));
-    {
-      const std::lock_guard lock(mutex_);
-      failed_ = error;
-      end_ = end;
-      if (operation) operation->state->end(error);
-      for (const Operation& queued : queue_) queued.state->end(error);
-      queue_.clear();
-    }
-    if (transport_->size() == 1) return;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kGrace, [this] { return exchange_->abort_code.load() >= 0; });
-    }
-    if (end) std::_Exit(*end);
-    int code = exchange_->abort_code.load();
-    if (code < 0) {
-      code = static_cast<int>(ExitCode::Communication);
-      say(error);
-    }
-    transport_->abort(code);
-  }
-
-  void say(const std::exception_ptr& error) const {
-    std::string text = "unknown error";
-    try {
-      std::rethrow_exception(error);
-    } catch (const JobEndedError&) {
-      return;  // the rank that ended it says why
-    } catch (const std::exception& e) {
-      text = e.what();
-    } catch (...) {
-    }
-    std::fprintf(stderr, "tercel: error: rank %d: %s\n", static_cast<int>(transport_->rank()), text.c_str());
-  }
-
-  std::unique_ptr<Transport> transport_;
-  std::unique_ptr<Exchange> exchange_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Operation> queue_;
-  std::exception_ptr failed_;
-  std::optional<int> end_;  // the job's exit code, where failed_ is a JobEndedError
-  bool is_closed_ = false;  // of the caller's thread
-  Thread thread_;
-};
-
 ProcessGroup::ProcessGroup(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options) {
   check_options(options, "distributed");
-  worker_ = std::make_unique<Worker>(connect, options);
+  worker_ = std::make_shared<GroupWorker>(connect, options);
   rank_ = worker_->transport().rank();
   size_ = worker_->transport().size();
 }
@@ -336,30 +119,39 @@ std::string_view ProcessGroup::backend() const { return worker_->transport().nam
 
 int64_t ProcessGroup::bytes_sent() const { return worker_->bytes_sent(); }
 
-Work ProcessGroup::start(Operation operation) {
-  Work work(operation.state);
-  worker_->post(std::move(operation));
-  return work;
+Work ProcessGroup::start(Operation operation) { return worker_->post(std::move(operation), is_awaited_); }
+
+void ProcessGroup::await(FunctionRef<Work()> make) {
+  is_awaited_ = true;
+  try {
+    const Work work = make();
+    is_awaited_ = false;
+    work.wait();
+  } catch (...) {
+    is_awaited_ = false;
+    throw;
+  }
 }
 
 Work ProcessGroup::barrier() {
-  return start({"barrier", "barrier", [](Exchange& exchange) { distributed::barrier(exchange); }});
+  return start(
+      {"barrier", "barrier", [](Exchange& exchange, int64_t phase) { return distributed::barrier(exchange, phase); }});
 }
 
 Work ProcessGroup::broadcast(const Tensor& x, int64_t root) {
   check_tensor("broadcast", "x", x);
   check_root("broadcast", root, size_);
-  return start({"broadcast", call_of("broadcast", x, root), [x, root](Exchange& exchange) {
-                  distributed::broadcast(exchange, x.data_ptr(), static_cast<int64_t>(x.nbytes()), root);
+  return start({"broadcast", call_of("broadcast", x, root), [x, root](Exchange& exchange, int64_t phase) {
+                  return distributed::broadcast(exchange, phase, x.data_ptr(), static_cast<int64_t>(x.nbytes()), root);
                 }});
 }
 
 Work ProcessGroup::all_reduce(const Tensor& x, const ReduceFunction& reduce) {
   check_tensor("all_reduce", "x", x);
-  return start(
-      {"all_reduce", call_of("all_reduce", x), [x, reduce](Exchange& exchange) {
-         distributed::all_reduce(exchange, x.data_ptr(), {x.numel(), static_cast<int64_t>(x.itemsize()), reduce});
-       }});
+  return start({"all_reduce", call_of("all_reduce", x), [x, reduce](Exchange& exchange, int64_t phase) {
+                  return distributed::all_reduce(exchange, phase, x.data_ptr(),
+                                                 {x.numel(), static_cast<int64_t>(x.itemsize()), reduce});
+                }});
 }
 
 Work ProcessGroup::reduce_scatter(const Tensor& out, const Tensor& x, const ReduceFunction& reduce) {
@@ -367,9 +159,9 @@ Work ProcessGroup::reduce_scatter(const Tensor& out, const Tensor& x, const Redu
   check_tensor("reduce_scatter", "x", x);
   check_same_dtype("reduce_scatter", out, x);
   check_numel("reduce_scatter", "x", x, out.numel() * size_);
-  return start({"reduce_scatter", call_of("reduce_scatter", x), [out, x, reduce](Exchange& exchange) {
-                  distributed::reduce_scatter(exchange, out.data_ptr(), x.data_ptr(),
-                                              {out.numel(), static_cast<int64_t>(x.itemsize()), reduce});
+  return start({"reduce_scatter", call_of("reduce_scatter", x), [out, x, reduce](Exchange& exchange, int64_t phase) {
+                  return distributed::reduce_scatter(exchange, phase, out.data_ptr(), x.data_ptr(),
+                                                     {out.numel(), static_cast<int64_t>(x.itemsize()), reduce});
                 }});
 }
 
@@ -383,8 +175,8 @@ Work ProcessGroup::all_gather(const Tensor& out, const Tensor& x, IntSpan counts
   check_same_dtype("all_gather", out, x);
   const PartBounds bounds = bounds_of("all_gather", counts, out, size_);
   check_numel("all_gather", "x", x, counts[static_cast<size_t>(rank_)]);
-  return start({"all_gather", call_of("all_gather", x), [out, x, bounds](Exchange& exchange) {
-                  distributed::all_gather(exchange, out.data_ptr(), bounds, x.data_ptr());
+  return start({"all_gather", call_of("all_gather", x), [out, x, bounds](Exchange& exchange, int64_t phase) {
+                  return distributed::all_gather(exchange, phase, out.data_ptr(), bounds, x.data_ptr());
                 }});
 }
 
@@ -410,16 +202,18 @@ Work ProcessGroup::all_to_all(const Tensor& out, const Tensor& x, IntSpan out_co
   TERCEL_CHECK(out_counts[me] == counts[me], ValueError,
                "all_to_all: expected as many elements from this rank as to it", ", found ", out_counts[me], " and ",
                counts[me]);
-  return start({"all_to_all", call_of("all_to_all", x), [out, x, out_bounds, bounds](Exchange& exchange) {
-                  distributed::all_to_all(exchange, out.data_ptr(), out_bounds, x.data_ptr(), bounds);
-                }});
+  return start(
+      {"all_to_all", call_of("all_to_all", x), [out, x, out_bounds, bounds](Exchange& exchange, int64_t phase) {
+         return distributed::all_to_all(exchange, phase, out.data_ptr(), out_bounds, x.data_ptr(), bounds);
+       }});
 }
 
 void ProcessGroup::close() {
-  Operation last{"close", "close", [this](Exchange& exchange) {
-                   distributed::barrier(exchange);
+  Operation last{"close", "close", [this](Exchange& exchange, int64_t phase) {
+                   if (distributed::barrier(exchange, phase)) return true;
                    exchange.end_watch();
                    worker_->transport().finish();
+                   return false;
                  }};
   last.is_last = true;
   start(std::move(last)).wait();

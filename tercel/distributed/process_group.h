@@ -2,8 +2,8 @@
 //
 // Note [Collectives]
 // All ranks call the same functions in the same order with tensors of the same sizes. A call returns at once; a thread
-// of the group does the work, one call after the other, while the caller computes. The tensors must neither be changed
-// nor, where they are results, read until the work is done.
+// of the group does the work, one call after the other, while the caller computes, and the caller itself when it waits.
+// The tensors must neither be changed nor, where they are results, read until the work is done.
 //
 // Sums and other reductions are computed element by element in the order of the ranks, ((x0 + x1) + x2) + ..., by one
 // rank for all: so the result has the same bits on all ranks, and in every run with that number of ranks. An all-reduce
@@ -20,14 +20,17 @@
 // with a JobEndedError that names the first one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "tercel/core/tensor.h"
 #include "tercel/distributed/transport.h"
 #include "tercel/util/callable.h"
 #include "tercel/util/export.h"
+#include "tercel/util/function_ref.h"
 #include "tercel/util/options.h"
 #include "tercel/util/span.h"
 
@@ -48,9 +51,12 @@ struct GroupOptions {
 
 /**
  * Makes one array of those of several ranks: `count` elements of the tensor's dtype, in the order of the ranks. `out`
- * may be one of the parts. Called by the thread of the group.
+ * may be one of the parts. Called by the thread of the group, or by one that makes or awaits a call.
  */
 using ReduceFunction = Callable<void(void* out, Span<const void*> parts, int64_t count)>;
+
+class GroupWorker;
+struct Operation;
 
 /** A call that is being worked on. Copies are the same one. */
 class TERCEL_API Work {
@@ -62,9 +68,12 @@ class TERCEL_API Work {
   bool wait_for(double seconds) const;
 
  private:
+  friend class GroupWorker;
+  struct Operation;
   friend class ProcessGroup;
   struct State;
   explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  bool wait_until(std::optional<std::chrono::steady_clock::time_point> time) const;
 
   std::shared_ptr<State> state_;
 };
@@ -72,7 +81,10 @@ class TERCEL_API Work {
 /** A member of a group of processes. All functions are of one thread. See Note [Collectives] and Note [Lost ranks]. */
 class TERCEL_API ProcessGroup {
  public:
-  /** `connect` is called by the thread of the group, which alone uses the transport. Errors of connect. */
+  /**
+   * `connect`, and finish() of the transport, are called by the thread of the group; other functions by one thread at a
+   * time. Errors of connect.
+   */
   ProcessGroup(const Callable<std::unique_ptr<Transport>()>& connect, const GroupOptions& options = {});
   /** Ends the job if close() was not called and there are other ranks. */
   ~ProcessGroup();
@@ -103,19 +115,23 @@ class TERCEL_API ProcessGroup {
   /** The same where parts have other numbers of elements: counts[r] to rank r, out_counts[r] of it. */
   [[nodiscard]] Work all_to_all(const Tensor& out, const Tensor& x, IntSpan out_counts, IntSpan counts);
 
+  /**
+   * Waits for the call that `make` makes, and spares the wake-up of the group's thread, which is not needed for it.
+   * Errors of Work::wait().
+   */
+  void await(FunctionRef<Work()> make);
+
   /** Ends the work together, when all ranks have called it; no other call is allowed then. */
   void close();
   /** Ends all processes of the job with an exit code. */
   [[noreturn]] void abort(int code);
 
  private:
-  class Worker;
-  struct Operation;
-
   Work start(Operation operation);
 
   int64_t rank_ = 0, size_ = 1;
-  std::unique_ptr<Worker> worker_;
+  bool is_awaited_ = false;  // what is called now
+  std::shared_ptr<GroupWorker> worker_;
 };
 
 /** A group of this process alone. */

@@ -9,8 +9,8 @@
 namespace tercel::distributed {
 
 /**
- * Carries bytes between the ranks of a job. All calls are of one thread. Messages of one rank to another with the same
- * tag arrive in the order in which they were sent. Nothing waits: send() and receive() begin a transfer, which
+ * Carries bytes between the ranks of a job. All calls are of one thread at a time. Messages of one rank to another with
+ * the same tag arrive in the order in which they were sent. Nothing waits: send() and receive() begin a transfer, which
  * is_done() advances.
  */
 class TERCEL_API Transport {

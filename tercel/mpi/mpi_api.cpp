@@ -59,9 +59,10 @@ int32_t init(int32_t* rank, int32_t* size, MpiFailure* failure) {
         "MPI is finalized: a process has one group, unless the program initializes MPI itself, as mpi4py does",
         failure);
   if (is_initialized == 0) {
-    if (check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), failure) != 0) return 1;
+    if (check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), failure) != 0) return 1;
     s.began = true;
-    if (provided < MPI_THREAD_FUNNELED) return refuse("this MPI cannot be used in a process with threads", failure);
+    if (provided < MPI_THREAD_SERIALIZED)
+      return refuse("this MPI cannot be used by more than one thread (MPI_THREAD_SERIALIZED)", failure);
   } else {
     MPI_Query_thread(&provided);
     if (provided < MPI_THREAD_MULTIPLE)

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -51,6 +52,12 @@ Numbers sums(int64_t size, int64_t count) {
   for (int64_t r = 1; r < size; ++r)
     for (int64_t i = 0; i < count; ++i) sum[static_cast<size_t>(i)] += value(r, i);
   return sum;
+}
+
+/** Goes through the phases of a collective. */
+void complete(Exchange& exchange, const std::function<bool(int64_t)>& begin) {
+  for (int64_t phase = 0; begin(phase); ++phase)
+    while (!exchange.poll()) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
 const ReduceFunction& add() {
@@ -146,7 +153,45 @@ TEST_P(CollectivesOnThreads, CallsAreWorkedOnInTheirOrder) {
   });
 }
 
+TEST_P(CollectivesOnThreads, SeveralThreadsMayWait) {
+  run_ranks(GetParam(), [](ProcessGroup& group) {
+    constexpr int64_t kCalls = 40;
+    std::vector<Tensor> all;
+    std::vector<Work> works;
+    for (int64_t i = 0; i < kCalls; ++i) {
+      all.push_back(tensor_of({static_cast<float>(i), 1}));
+      works.push_back(group.all_reduce(all.back(), add()));
+    }
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < 3; ++t)
+      threads.emplace_back([&, t] {
+        for (size_t i = t; i < works.size(); i += 3) works[works.size() - 1 - i].wait();
+      });
+    for (std::thread& thread : threads) thread.join();
+    const auto ranks = static_cast<float>(group.size());
+    for (int64_t i = 0; i < kCalls; ++i)
+      EXPECT_EQ(numbers(all[static_cast<size_t>(i)]), (Numbers{static_cast<float>(i) * ranks, ranks}));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOnThreads, ::testing::Values(1, 2, 3, 4, 7));
+
+TEST(ProcessGroup, ACallerWorksOnItsCalls) {
+  const std::unique_ptr<ProcessGroup> group = single_group();
+  int64_t by_caller = 0;
+  const ReduceFunction copy(
+      [&, caller = std::this_thread::get_id()](void* out, Span<const void*> parts, int64_t count) {
+        if (std::this_thread::get_id() == caller) ++by_caller;
+        std::memcpy(out, parts[0], static_cast<size_t>(count) * sizeof(float));
+      });
+  for (int i = 0; i < 100; ++i) {
+    const Tensor out = tensor_of({0});
+    group->await([&] { return group->reduce_scatter(out, tensor_of({7}), copy); });
+    EXPECT_EQ(numbers(out), Numbers{7});
+  }
+  EXPECT_GT(by_caller, 50);  // the group's thread has the turn now and then
+  group->close();
+}
 
 TEST(ProcessGroup, RefusesWrongArguments) {
   const std::unique_ptr<ProcessGroup> group = single_group();
@@ -205,10 +250,10 @@ TEST(ProcessGroup, ErrorsOfItsThreadReachTheCaller) {
 TEST(ProcessGroup, OtherSizesOnAnotherRankAreErrors) {
   const auto different = [](Transport& transport) {
     Exchange exchange(transport, {});
-    const std::atomic<bool> is_awaited = true;
-    exchange.begin("all_gather", "all_gather", is_awaited);
+    exchange.begin("all_gather", "all_gather");
     std::vector<char> out(20);
-    all_gather(exchange, out.data(), transport.rank() == 0 ? PartBounds{0, 4, 8} : PartBounds{0, 4, 9}, out.data());
+    const PartBounds bounds = transport.rank() == 0 ? PartBounds{0, 4, 8} : PartBounds{0, 4, 9};
+    complete(exchange, [&](int64_t phase) { return all_gather(exchange, phase, out.data(), bounds, out.data()); });
   };
   EXPECT_EQ(message_of<DistributedError>([&] { test::run_transports(2, different); }),
             "all_gather: rank 1: expected 4 bytes, found 5");
@@ -222,10 +267,9 @@ TEST(ProcessGroup, ARankThatDoesNotComeIsNamed) {
     options.timeout_seconds = 0.5;
     Exchange exchange(transport, options);
     for (++ready; ready < 2;) std::this_thread::yield();  // these two come in time on a busy machine, too
-    const std::atomic<bool> is_awaited = false;
-    exchange.begin("all_reduce", "all_reduce", is_awaited);
+    exchange.begin("all_reduce", "all_reduce");
     float x = 1;
-    all_reduce(exchange, &x, {1, 4, add()});
+    complete(exchange, [&](int64_t phase) { return all_reduce(exchange, phase, &x, {1, 4, add()}); });
   };
   EXPECT_EQ(message_of<DistributedError>([&] { test::run_transports(4, late); }),
             "all_reduce: expected all ranks within 0.5 s, but ranks [2, 3] have not answered");
@@ -238,11 +282,10 @@ TEST(ProcessGroup, OtherCallsOfAnotherRankAreErrors) {
     std::atomic<bool> is_found = false;
     const auto other = [&, &first = first, &second = second](Transport& transport) {
       Exchange exchange(transport, {});
-      const std::atomic<bool> is_awaited = false;
-      exchange.begin("barrier", "barrier", is_awaited);
-      barrier(exchange);
+      exchange.begin("barrier", "barrier");
+      complete(exchange, [&](int64_t phase) { return barrier(exchange, phase); });
       try {
-        exchange.begin("call", transport.rank() == 0 ? first : second, is_awaited);
+        exchange.begin("call", transport.rank() == 0 ? first : second);
         for (int i = 0; i < 3000 && !is_found; ++i) {
           exchange.watch();
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -267,11 +310,10 @@ TEST(ProcessGroup, ARankThatEndsTheJobIsNamedByAllOthers) {
   std::map<int64_t, End> found;
   const auto end = [&](Transport& transport) {
     Exchange exchange(transport, {});
-    const std::atomic<bool> is_awaited = false;
-    exchange.begin("barrier", "barrier", is_awaited);
+    exchange.begin("barrier", "barrier");
     if (transport.rank() == 2) return exchange.tell_end(5);
     try {
-      barrier(exchange);
+      complete(exchange, [&](int64_t phase) { return barrier(exchange, phase); });
     } catch (const JobEndedError& error) {
       const std::lock_guard lock(mutex);
       found[transport.rank()] = {error.what(), static_cast<int>(error.exit_code())};

@@ -32,15 +32,18 @@ class ThreadTransport final : public Transport {
 
   std::string_view name() const override { return "thread"; }
   Ticket send(int64_t to, int32_t tag, const void* data, int64_t bytes) override {
+    check_open();
     const auto* const begin = static_cast<const char*>(data);
     const std::lock_guard lock(mail_->mutex);
     mail_->boxes[{rank(), to, tag}].emplace_back(begin, begin + bytes);
     return add({});
   }
   Ticket receive(int64_t from, int32_t tag, void* data, int64_t bytes) override {
+    check_open();
     return add({from, tag, data, bytes});
   }
   bool is_done(Ticket ticket) override {
+    check_open();
     const Receipt& receipt = open_.at(ticket);
     if (receipt.from >= 0) {
       const std::lock_guard lock(mail_->mutex);
@@ -55,10 +58,17 @@ class ThreadTransport final : public Transport {
     open_.erase(ticket);
     return true;
   }
-  void finish() override {}
+  /** As MPI_Finalize(): by the thread that has begun, and the last call. */
+  void finish() override {
+    check_open();
+    TERCEL_CHECK(std::this_thread::get_id() == owner_, InternalError, "finish() is called by another thread");
+    is_open_ = false;
+  }
   void abort(int) noexcept override { std::terminate(); }
 
  private:
+  void check_open() const { TERCEL_CHECK(is_open_, InternalError, "a call after finish()"); }
+
   struct Receipt {
     int64_t from = -1;  // -1: what is sent is done at once
     int32_t tag = 0;
@@ -71,6 +81,8 @@ class ThreadTransport final : public Transport {
   }
 
   std::shared_ptr<Mail> mail_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  bool is_open_ = true;
   std::map<Ticket, Receipt> open_;
   Ticket next_ = 0;
 };
