@@ -438,6 +438,11 @@ std::optional<std::string> CheckpointStore::latest() const {
   return all.back();
 }
 
+bool CheckpointStore::has(int64_t step) const {
+  const std::vector<std::string> all = list_checkpoints(folder_);
+  return std::find(all.begin(), all.end(), join_path(folder_, folder_name(step))) != all.end();
+}
+
 void CheckpointStore::remove_old() const try {
   const std::vector<std::string> all = list_checkpoints(folder_), ranked = rank_checkpoints(folder_);
   const auto best = std::find_if(ranked.begin(), ranked.end(), has_intact_manifest);

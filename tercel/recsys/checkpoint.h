@@ -224,6 +224,8 @@ class TERCEL_API CheckpointStore {
   void set_aside_after(int64_t step);
   /** Folder of the last one; none when there is none. */
   std::optional<std::string> latest() const;
+  /** Whether there is that of a step. */
+  bool has(int64_t step) const;
 
  private:
   void remove_old() const;

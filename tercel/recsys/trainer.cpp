@@ -292,6 +292,8 @@ struct Trainer::State {
     }
     std::string problem;
     try {
+      // A rank that is lost right behind a checkpoint: it is there, although not all ranks have heard of it.
+      if (saving && kind == ExitCode::Communication && checkpoints.has(step())) saved_at = step();
       if (is_saved()) return "; " + saved_text();
       // Whose rank is lost can save alone, also where all of them were about to.
       if (saving && kind != ExitCode::Communication && lock->is_in_place()) {
