@@ -29,9 +29,14 @@ GradientBuckets::~GradientBuckets() {
   for (HookHandle& hook : hooks_) hook.remove();
 }
 
-void GradientBuckets::begin() {
+void GradientBuckets::settle() {
+  is_open_ = false;
   for (const distributed::Work& work : works_) work.wait();
   works_.clear();
+}
+
+void GradientBuckets::begin() {
+  settle();
   for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters;
   is_open_ = true;
 }
@@ -48,12 +53,15 @@ void GradientBuckets::start_complete() {
     works_.push_back(start_sum_over_ranks(group_, buckets_[works_.size()].gradients));
 }
 
-void GradientBuckets::finish() {
+void GradientBuckets::start() {
   is_open_ = false;
   for (Bucket& bucket : buckets_) bucket.missing = 0;
   start_complete();
-  for (const distributed::Work& work : works_) work.wait();
-  works_.clear();
+}
+
+void GradientBuckets::finish() {
+  start();
+  settle();
 }
 
 }  // namespace tercel::recsys

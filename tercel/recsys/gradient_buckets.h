@@ -28,9 +28,13 @@ class TERCEL_API GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  /** Before backward: sums begin as gradients are completed. Waits for those of a backward that failed. */
+  /** Waits for the sums of a step that failed, which change gradients. */
+  void settle();
+  /** Before backward: sums begin as gradients are completed. */
   void begin();
-  /** After backward, or without begin(): begins the sums that are left, and waits for all. DistributedError. */
+  /** After backward, or without begin(): begins the sums that are left. */
+  void start();
+  /** The same, and waits for all. DistributedError. */
   void finish();
   size_t size() const { return buckets_.size(); }
 

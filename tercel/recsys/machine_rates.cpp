@@ -60,13 +60,13 @@ MachineRates measure_network(distributed::ProcessGroup& group) {
   const auto exchange = [&](int64_t bytes) {
     const Tensor x = zeros({bytes * group.size()}, kUInt8), out = zeros({bytes * group.size()}, kUInt8);
     group.barrier().wait();
-    return median_seconds(kTimes, [&] { group.all_to_all(out, x).wait(); });
+    return median_seconds(kTimes, [&] { group.await([&] { return group.all_to_all(out, x); }); });
   };
   const double small = exchange(8), large = exchange(kLarge);
   const Tensor both = empty({2}, kFloat64);
   both.data<double>()[0] = small;
   both.data<double>()[1] = std::max(large - small, 1e-9);
-  group.broadcast(both, 0).wait();
+  group.await([&] { return group.broadcast(both, 0); });
   const double of_messages = static_cast<double>(others - 1) * rates.message_seconds;
   rates.latency_seconds = std::max(both.data<double>()[0] - of_messages, 1e-7);
   rates.network_bytes = static_cast<double>(kLarge * others) / both.data<double>()[1];

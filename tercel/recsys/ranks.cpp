@@ -7,6 +7,7 @@
 #include "tercel/autograd/function.h"
 #include "tercel/distributed/error.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/huge_pages_impl.h"
 #include "tercel/ops/reduce/array_reduction.h"
 #include "tercel/util/error.h"
 
@@ -31,7 +32,9 @@ struct SumOverRanks : Function<SumOverRanks> {
 
 }  // namespace
 
-void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) { start_sum_over_ranks(group, x).wait(); }
+void sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
+  group.await([&] { return start_sum_over_ranks(group, x); });
+}
 
 distributed::Work start_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x) {
   const TensorOptions like(x.dtype(), x.device());
@@ -50,7 +53,7 @@ Tensor recorded_sum_over_ranks(distributed::ProcessGroup& group, const Tensor& x
 
 std::vector<int64_t> numbers_of_ranks(distributed::ProcessGroup& group, int64_t number) {
   const Tensor own = full({1}, number, kInt64), all = empty({group.size()}, kInt64);
-  group.all_gather(all, own).wait();
+  group.await([&] { return group.all_gather(all, own); });
   const auto* const first = all.data<int64_t>();
   return {first, first + group.size()};
 }
@@ -63,8 +66,8 @@ Tensor rows_of_ranks(distributed::ProcessGroup& group, const Tensor& rows, Span<
   sizes[0] = std::accumulate(counts.begin(), counts.end(), int64_t{0});
   std::vector<int64_t> elements(counts.begin(), counts.end());
   for (int64_t& count : elements) count *= row;
-  const Tensor all = empty(sizes, TensorOptions(own.dtype(), own.device()));
-  group.all_gather(all, own, elements).wait();
+  const Tensor all = empty_in_huge_pages(sizes, TensorOptions(own.dtype(), own.device()));
+  group.await([&] { return group.all_gather(all, own, elements); });
   return all;
 }
 
@@ -75,7 +78,7 @@ std::string text_of_first(distributed::ProcessGroup& group, const std::string& t
   if (length == 0) return {};
   const Tensor bytes = empty({length}, kUInt8);
   if (group.rank() == 0) std::copy(text.begin(), text.end(), bytes.data<uint8_t>());
-  group.broadcast(bytes, 0).wait();
+  group.await([&] { return group.broadcast(bytes, 0); });
   return {bytes.data<uint8_t>(), bytes.data<uint8_t>() + length};
 }
 
@@ -83,7 +86,7 @@ std::string text_of_first(distributed::ProcessGroup& group, const std::string& t
 
 std::string text_of_first(distributed::ProcessGroup& group, const std::string& text) {
   const Tensor length = full({1}, static_cast<int64_t>(text.size()), kInt64);
-  group.broadcast(length, 0).wait();
+  group.await([&] { return group.broadcast(length, 0); });
   return text_of_first(group, text, *length.data<int64_t>());
 }
 
@@ -108,7 +111,7 @@ std::string text_of_ranks(distributed::ProcessGroup& group, const std::string& t
   const int64_t root = first - sizes.begin();
   const Tensor bytes = empty({*first}, kUInt8);
   if (group.rank() == root) std::copy(text.begin(), text.end(), bytes.data<uint8_t>());
-  group.broadcast(bytes, root).wait();
+  group.await([&] { return group.broadcast(bytes, root); });
   return std::string(bytes.data<uint8_t>(), bytes.data<uint8_t>() + *first);
 }
 
@@ -142,7 +145,7 @@ RankMessage message_of_first(distributed::ProcessGroup& group, const RankMessage
   auto* const numbers = header.data<int64_t>();
   numbers[0] = static_cast<int64_t>(message.command);
   numbers[1] = static_cast<int64_t>(message.text.size());
-  group.broadcast(header, 0).wait();
+  group.await([&] { return group.broadcast(header, 0); });
   return {static_cast<RankCommand>(numbers[0]), text_of_first(group, message.text, numbers[1])};
 }
 

@@ -368,16 +368,19 @@ void Session::forward_backward(const data::Batch& batch) {
                ": the batch has no rows");
   const EnableGradGuard guard;
   is_bad_ = false;
+  if (buckets_) buckets_->settle();
   model_.parameters().zero_gradients();
   model_.embeddings().clear_gradients();  // the caller may have run backward
   keep_buffers();
   try {
     const Tensor loss = forward(batch);
-    const ProfileRange range("backward", RangeKind::Annotation);
-    model_.embeddings().send_announced();
-    if (overlaps_) buckets_->begin();
-    if (loss.requires_grad())  // else everything is frozen
-      name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
+    if (group_ != nullptr) begin_sum_of_losses(loss);
+    // That of all ranks travels during backward: reading it before makes every rank wait for the slowest. But what is
+    // skipped must not come so far, where it may be an error of one rank.
+    const bool is_late = group_ != nullptr && config_.solver.on_nan != OnNan::Skip;
+    if (!is_late) take_loss(loss, batch);
+    backward(loss, batch);
+    if (is_late) take_loss(loss, batch);
   } catch (...) {
     restore_buffers();
     model_.embeddings().clear_gradients();
@@ -387,31 +390,41 @@ void Session::forward_backward(const data::Batch& batch) {
   phase_ = Phase::Gradients;
 }
 
-/** Loss of a batch; NumericError if it is read and not finite. */
+/** Loss of the rows of this rank. */
 Tensor Session::forward(const data::Batch& batch) {
   const ProfileRange range("forward", RangeKind::Annotation);
   const int64_t step = steps_ + 1;
   model_.forward(batch, /*training=*/true, step, result_);
-  Tensor loss = std::move(result_.loss);
   result_.logits.clear();
-  TERCEL_CHECK(loss.defined(), RuntimeError, "session: step ", step, ": the batch has no labels");
-  if (loss_interval_ > 1) {
-    keep_loss(reported(of_all_ranks(loss)));
-    return loss;
-  }
-  loss_ = reported(of_all_ranks(loss)).item<double>();
-  if (!std::isfinite(loss_)) {
-    is_bad_ = true;
-    restore_buffers();  // so that the pass is repeated with the same statistics
-    const std::string layer = model_.first_nonfinite_layer(batch, step);
-    const bool is_elsewhere = group_ != nullptr && std::isfinite(loss.item<double>());
-    throw_error<NumericError>({"step ", step, ": the loss is ", kind_of(loss_),
-                               is_elsewhere    ? "; that of the rows of this rank is finite"
-                               : layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
-                                               : "; the first layer that gives a NaN or an infinity is ",
-                               is_elsewhere ? std::string() : layer});
-  }
-  return loss;
+  TERCEL_CHECK(result_.loss.defined(), RuntimeError, "session: step ", step, ": the batch has no labels");
+  return std::move(result_.loss);
+}
+
+void Session::backward(const Tensor& loss, const data::Batch& batch) {
+  const ProfileRange range("backward", RangeKind::Annotation);
+  model_.embeddings().send_announced();
+  if (overlaps_) buckets_->begin();
+  if (loss.requires_grad())  // else everything is frozen
+    name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
+}
+
+/** Keeps the loss of a batch, or reads it: NumericError if it is not finite then. `own`: of the rows of this rank. */
+void Session::take_loss(const Tensor& own, const data::Batch& batch) {
+  const Tensor loss = reported(group_ == nullptr ? own : sum_of_losses());
+  if (loss_interval_ > 1) return keep_loss(loss);
+  loss_ = loss.item<double>();
+  if (std::isfinite(loss_)) return;
+  if (overlaps_) buckets_->finish();
+  is_bad_ = true;
+  restore_buffers();  // so that the pass is repeated with the same statistics
+  const int64_t step = steps_ + 1;
+  const std::string layer = model_.first_nonfinite_layer(batch, step);
+  const bool is_elsewhere = group_ != nullptr && std::isfinite(own.item<double>());
+  throw_error<NumericError>({"step ", step, ": the loss is ", kind_of(loss_),
+                             is_elsewhere    ? "; that of the rows of this rank is finite"
+                             : layer.empty() ? "; the outputs of all layers are finite, but not the sum of the losses"
+                                             : "; the first layer that gives a NaN or an infinity is ",
+                             is_elsewhere ? std::string() : layer});
 }
 
 /** With the terms of the losses' regularizers. */

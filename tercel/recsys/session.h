@@ -298,7 +298,10 @@ class TERCEL_API Session {
   void skip_bad(const NumericError& error);
   void clip_gradients();
   Tensor forward(const data::Batch& batch);
-  Tensor of_all_ranks(const Tensor& loss);
+  void backward(const Tensor& loss, const data::Batch& batch);
+  void take_loss(const Tensor& own, const data::Batch& batch);
+  void begin_sum_of_losses(const Tensor& own);
+  Tensor sum_of_losses();
   Tensor reported(const Tensor& loss);
   void keep_loss(const Tensor& loss);
   void forget_losses();
@@ -313,6 +316,8 @@ class TERCEL_API Session {
   bool has_failed_alone_ = false;
   std::optional<GradientBuckets> buckets_;  // with several ranks
   bool overlaps_ = false;                   // whether backward begins the sums of gradients
+  Tensor loss_sums_;                        // of all ranks: the loss, and the number of bad records
+  std::optional<distributed::Work> summing_losses_;
   RunIdentity identity_;
   std::string dataset_name_;
   std::unique_ptr<data::BatchReader> train_reader_, validation_reader_, test_reader_;

@@ -111,15 +111,18 @@ bool Session::obey(RankCommand command, const std::string& text) {
   return true;
 }
 
-/** The sum over the parts of a batch. With it travels the number of bad records up to there. */
-Tensor Session::of_all_ranks(const Tensor& loss) {
-  if (group_ == nullptr) return loss;
-  const Tensor sums = empty({2}, kFloat64);
-  sums.data<double>()[0] = loss.item<double>();
-  sums.data<double>()[1] = static_cast<double>(read_.position.bad_records);
-  sum_over_ranks(*group_, sums);
-  batch_bad_records_ = static_cast<int64_t>(sums.data<double>()[1]);
-  return sums.select(0, 0);
+/** Begins to add up the losses of the parts of a batch. With them travels the number of bad records up to there. */
+void Session::begin_sum_of_losses(const Tensor& own) {
+  loss_sums_ = empty({2}, kFloat64);
+  loss_sums_.data<double>()[0] = own.item<double>();
+  loss_sums_.data<double>()[1] = static_cast<double>(read_.position.bad_records);
+  summing_losses_ = start_sum_over_ranks(*group_, loss_sums_);
+}
+
+Tensor Session::sum_of_losses() {
+  summing_losses_->wait();
+  batch_bad_records_ = static_cast<int64_t>(loss_sums_.data<double>()[1]);
+  return loss_sums_.select(0, 0);
 }
 
 int64_t Session::sum_of_ranks(int64_t number) const {
@@ -201,8 +204,9 @@ void Session::reduce() {
   check_gradients("reduce");
   if (group_ == nullptr) return;
   const ProfileRange range("reduce gradients", RangeKind::Annotation);
+  buckets_->start();
+  model_.embeddings().reduce_gradients();  // while the last buckets travel
   buckets_->finish();
-  model_.embeddings().reduce_gradients();
 }
 
 }  // namespace tercel::recsys

@@ -77,7 +77,7 @@ Tensor window_of_ranks(distributed::ProcessGroup& group, const Tensor& places, c
     int64_t all = 0;
     for (size_t r = 0; is_first && r < counts.size(); ++r) all += from[r] = counts[r] * each;
     const Tensor found = empty({all}, TensorOptions(x.dtype(), x.device()));
-    group.all_to_all(found, contiguous(x).flatten(), from, to).wait();
+    group.await([&] { return group.all_to_all(found, contiguous(x).flatten(), from, to); });
     return found;
   };
   const Tensor all_places = to_first(places, 1), all_values = to_first(values, width);

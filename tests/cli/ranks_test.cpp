@@ -158,8 +158,12 @@ class TrainRanksAgain : public TrainRanks {
 
 TEST_F(TrainRanksAgain, GoesOnFromTheLastCheckpoint) {
   const Json peace = result_of(run(train("peace", {"--json", "--ranks", "2"}, 20)));
-  // Before there is a checkpoint it begins again. The given --resume and --threads are replaced.
-  Program program(train("run", {"--json", "--ranks", "2", "--restarts=3", "--resume", "never", "--threads=0"}, 20));
+  // Before there is a checkpoint, of which the first one comes late, it begins again. The given --resume and --threads
+  // are replaced.
+  Program program(train("run",
+                        {"--json", "--ranks", "2", "--restarts=3", "--resume", "never", "--threads=0", "--set",
+                         "solver.checkpoint_interval=800"},
+                        20));
   kill_at("run", 0, "/lock");
   kill_at_checkpoint("run", 1, "run");
   const Outcome outcome = program.wait();

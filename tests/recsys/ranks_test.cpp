@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "tercel/autograd/autograd.h"
 #include "tercel/data/formats/norm_format.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
@@ -398,6 +399,20 @@ TEST(RanksOnThreads, MeasureGroupsAndSlicesOfAllRows) {
   });
 }
 
+/** The first one, with a NaN in the first row of rank 1. */
+data::Batch batch_with_nan(Session& session, const data::Dataset& dataset, const ProcessGroup& group) {
+  data::ReaderOptions options;
+  options.batch_size = 64;
+  options.inputs = session.model().sparse_inputs();
+  options.rank = group.rank();
+  options.ranks = group.size();
+  data::BatchReader reader(dataset, data::PartName::Train, options);
+  data::Batch batch;
+  EXPECT_TRUE(reader.next(batch));
+  if (group.rank() == 1) fill_(batch.dense.narrow(0, 0, 1), std::nan(""));
+  return batch;
+}
+
 TEST(RanksOnThreads, AllRefuseALossThatIsNotFinite) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 300);
@@ -407,18 +422,11 @@ TEST(RanksOnThreads, AllRefuseALossThatIsNotFinite) {
     Session session(stateful_config(), dataset, group);
     session.initialize();
     EXPECT_TRUE(session.step());
-    data::ReaderOptions options;
-    options.batch_size = 64;
-    options.inputs = session.model().sparse_inputs();
-    options.rank = group.rank();
-    options.ranks = 2;
-    data::BatchReader reader(dataset, data::PartName::Train, options);
-    data::Batch batch;
-    ASSERT_TRUE(reader.next(batch));
-    if (group.rank() == 1) fill_(batch.dense.narrow(0, 0, 1), std::nan(""));
+    const data::Batch batch = batch_with_nan(session, dataset, group);
     const Values before = weights_of(session);
     const std::string message = message_of<NumericError>([&] { session.step(batch); });
     EXPECT_EQ(weights_of(session), before);
+    EXPECT_TRUE(session.step());
     const std::lock_guard lock(mutex);
     messages[group.rank()] = message;
   });
@@ -426,6 +434,31 @@ TEST(RanksOnThreads, AllRefuseALossThatIsNotFinite) {
   EXPECT_EQ(messages[0],
             "step 2: the loss is NaN; the first layer that gives a NaN or an infinity is BatchNorm normal");
   EXPECT_EQ(messages[1], "step 2: the loss is NaN; the first layer that gives a NaN or an infinity is Concat all");
+}
+
+TEST(RanksOnThreads, AllSkipALossThatIsNotFiniteBeforeBackward) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 300);
+  ModelConfig config = stateful_config();
+  set_config(config, "solver.on_nan=skip");
+  run_ranks(2, [&](ProcessGroup& group) {
+    Session session(config, dataset, group);
+    session.initialize();
+    const data::Batch batch = batch_with_nan(session, dataset, group);
+    int64_t gradients = 0;
+    HookHandle hook = register_hook(session.model().parameters().entries().back().tensor, [&](const Tensor&) {
+      ++gradients;
+      return Tensor();
+    });
+    const Values before = weights_of(session);
+    session.step(batch);
+    EXPECT_EQ(gradients, 0);
+    EXPECT_EQ(session.nan_batches(), 1);
+    EXPECT_EQ(weights_of(session), before);
+    EXPECT_TRUE(session.step());
+    EXPECT_EQ(gradients, 1);
+    hook.remove();
+  });
 }
 
 TEST(RanksOnThreads, RefuseAnotherConfigurationOrOtherData) {

@@ -11,6 +11,7 @@
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/batched_embedding_bag.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/huge_pages_impl.h"
 #include "tercel/ops/index/index_put.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
@@ -344,38 +345,41 @@ void EmbeddingCollection::gather_gradients() {
     if (tables_[t]->shard().is_whole()) here.push_back(t);
   if (here.empty()) return;
   const auto tables = static_cast<int64_t>(here.size());
+  std::vector<int64_t> row_bytes(here.size());
   std::vector<Gradient> own(here.size());
+  int64_t most = 0;  // bytes of rows and values before those of equal rows are added up
+  for (size_t i = 0; i < here.size(); ++i) {
+    const Tensor& weight = tables_[here[i]]->weight();
+    row_bytes[i] = weight.size(1) * static_cast<int64_t>(item_size(weight.dtype()));
+    own[i] = row_gradient(here[i]);
+    if (own[i].defined()) most += own[i].rows.numel() * (static_cast<int64_t>(sizeof(int64_t)) + row_bytes[i]);
+  }
+  // Rows and values of all tables travel together, table by table.
+  const Tensor packed = empty_in_huge_pages({most}, kUInt8);
+  auto* to = packed.data<uint8_t>();
   const Tensor own_counts = full({tables}, kNone, kInt64);
   for (size_t i = 0; i < here.size(); ++i) {
-    const Gradient gradient = row_gradient(here[i]);
-    if (!gradient.defined()) continue;
-    const Gradient unique = unique_rows(here[i], gradient).reduce(gradient);
-    own[i] = {unique.values.clone(), unique.rows.clone()};
+    if (!own[i].defined()) continue;
+    const Gradient unique = unique_rows(here[i], own[i]).reduce(own[i]);
     own_counts.data<int64_t>()[i] = unique.rows.size(0);
+    if (unique.rows.numel() == 0) continue;
+    for (const Tensor& t : {unique.rows, unique.values}) {
+      std::memcpy(to, t.data_ptr(), t.nbytes());
+      to += t.nbytes();
+    }
   }
   const std::vector<int64_t> alike(static_cast<size_t>(group_->size()), tables);
   const Tensor all_counts = rows_of_ranks(*group_, own_counts, alike);
   for (Group& group : groups_) group.unique_rows.release();
-  // Rows and values of all tables travel together, table by table.
   const auto count_of = [&](size_t rank, size_t i) {
     return std::max<int64_t>(all_counts.data<int64_t>()[rank * here.size() + i], 0);
   };
-  std::vector<int64_t> row_bytes(here.size()), bytes(alike.size(), 0);
-  for (size_t i = 0; i < here.size(); ++i) {
-    const Tensor& weight = tables_[here[i]]->weight();
-    row_bytes[i] = weight.size(1) * static_cast<int64_t>(item_size(weight.dtype()));
-    for (size_t r = 0; r < bytes.size(); ++r)
+  std::vector<int64_t> bytes(alike.size(), 0);
+  for (size_t r = 0; r < bytes.size(); ++r)
+    for (size_t i = 0; i < here.size(); ++i)
       bytes[r] += count_of(r, i) * (static_cast<int64_t>(sizeof(int64_t)) + row_bytes[i]);
-  }
-  const Tensor packed = empty({bytes[static_cast<size_t>(group_->rank())]}, kUInt8);
-  auto* to = packed.data<uint8_t>();
-  for (const Gradient& gradient : own)
-    if (gradient.defined() && gradient.rows.numel() > 0)
-      for (const Tensor& t : {gradient.rows, gradient.values}) {
-        std::memcpy(to, t.data_ptr(), t.nbytes());
-        to += t.nbytes();
-      }
-  const Tensor gathered = rows_of_ranks(*group_, packed, bytes);
+  const Tensor gathered =
+      rows_of_ranks(*group_, packed.narrow(0, 0, bytes[static_cast<size_t>(group_->rank())]), bytes);
   const auto* from = gathered.data<uint8_t>();
   std::vector<Gradient> all(here.size());
   std::vector<int64_t> done(here.size(), 0);
@@ -420,9 +424,10 @@ void EmbeddingCollection::send_back_gradients() {
       const bool has_own_rows = gradient.rows.data_ptr() == positions.data_ptr();
       if (has_own_rows) unique_rows.share(gradient.rows);
       const Gradient unique = (has_own_rows ? unique_rows : unique_rows_).reduce(gradient);
-      if (unique.rows.size(0) == vectors.size(0))
-        sum = unique.values.clone();
-      else {
+      if (unique.rows.size(0) == vectors.size(0)) {
+        sum = empty_in_huge_pages(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()));
+        copy_(sum, unique.values);
+      } else {
         sum = zeros(vectors.sizes(), TensorOptions(vectors.dtype(), vectors.device()));
         index_copy_(sum, 0, unique.rows, unique.values);
       }

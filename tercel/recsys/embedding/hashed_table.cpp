@@ -61,7 +61,8 @@ void HashedTable::place(const TablePlacement& placement, int64_t rank) {
 }
 
 bool HashedTable::owners(Span<int64_t> keys, int64_t* ranks) const {
-  std::transform(keys.begin(), keys.end(), ranks, [this](int64_t key) { return shard().owner(key); });
+  std::copy(keys.begin(), keys.end(), ranks);
+  shard().replace_by_owners(ranks, keys.size());
   return true;
 }
 

@@ -7,7 +7,9 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/embedding/batched_embedding_bag.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/factories/huge_pages_impl.h"
 #include "tercel/ops/index/gather.h"
+#include "tercel/ops/index/gather_impl.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 
@@ -27,8 +29,9 @@ class RowMessage {
   std::vector<Tensor> send(Span<Tensor> rows) const {
     const std::vector<int64_t> counts = elements(true), out_counts = elements(false);
     const TensorOptions like(rows[0].dtype(), rows[0].device());
-    const Tensor come = empty({std::accumulate(out_counts.begin(), out_counts.end(), int64_t{0})}, like);
-    keys_.group().all_to_all(come, contiguous(packed(rows)), out_counts, counts).wait();
+    const Tensor come = empty_in_huge_pages({std::accumulate(out_counts.begin(), out_counts.end(), int64_t{0})}, like);
+    distributed::ProcessGroup& group = keys_.group();
+    group.await([&] { return group.all_to_all(come, contiguous(packed(rows)), out_counts, counts); });
     return unpacked(come);
   }
 
@@ -79,6 +82,13 @@ class RowMessage {
   bool are_vectors_;  // and not gradients
 };
 
+/** Rows of a weight, for another process. */
+Tensor selected(const Tensor& weight, const Tensor& rows) {
+  Tensor found = empty_in_huge_pages({rows.numel(), weight.size(1)}, TensorOptions(weight.dtype(), weight.device()));
+  select_rows_to(found, weight, rows);
+  return found;
+}
+
 /** Of each key, the number of the vector that has it. */
 Tensor vectors_of_keys(const Tensor& row_offsets) {
   const auto* const offsets = row_offsets.data<int64_t>();
@@ -101,7 +111,7 @@ std::vector<Tensor> send_vectors(const KeyExchange& keys, Span<AskedRows> rows) 
     const Tensor weight = part.weight.detach();
     vectors.push_back(part.row_offsets.defined()
                           ? batched_embedding_bag(weight, part.rows, part.row_offsets, 1).select(1, 0)
-                          : index_select(weight, 0, part.rows));
+                          : selected(weight, part.rows));
   }
   return RowMessage(keys, std::move(requests), vectors, /*are_vectors=*/true).send(vectors);
 }

@@ -15,8 +15,9 @@ namespace tercel::recsys {
 
 /** Numbers of different keys, in the order in which they come. */
 struct RowAsker::UniqueKeys {
+  // Without its key, which is different[number]: most keys of a batch are new, and then only an entry is read, of a
+  // table of half the size.
   struct Entry {
-    int64_t key = 0;
     uint32_t number = 0;
     uint32_t call = 0;  // in which it was set
   };
@@ -30,35 +31,39 @@ struct RowAsker::UniqueKeys {
     hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93U;
     return (hash ^ hash >> 32) & (entries.size() - 1);
   }
-  /** Gives numbers[i] the number of keys[i], and appends the different keys. */
+  /** Gives numbers[i] the number of keys[i], and appends the different keys to `different`, which is empty. */
   void number(Span<int64_t> keys, int64_t* numbers, std::vector<int64_t>& different) {
     const size_t wanted = std::bit_ceil(2 * keys.size() + 16);
     if (entries.size() < wanted || ++call == 0) {
       entries.assign(std::max(wanted, entries.size()), {});
       call = 1;
     }
-    constexpr size_t kBlock = 32;  // keys whose cache misses overlap
-    std::array<size_t, kBlock> places{};
-    for (size_t begin = 0; begin < keys.size(); begin += kBlock) {
-      const size_t count = std::min(kBlock, keys.size() - begin);
-      for (size_t i = 0; i < count; ++i) {
-        places[i] = place_of(keys[begin + i]);
-        __builtin_prefetch(&entries[places[i]], 1);
-      }
-      for (size_t i = 0; i < count; ++i) {
-        const int64_t key = keys[begin + i];
-        for (size_t at = places[i];; at = (at + 1) & (entries.size() - 1)) {
-          Entry& entry = entries[at];
-          if (entry.call != call) {
-            entry = {key, static_cast<uint32_t>(different.size()), call};
-            different.push_back(key);
-          }
-          if (entry.key != key) continue;
-          numbers[begin + i] = entry.number;
-          break;
+    different.resize(keys.size());
+    uint32_t found = 0;
+    constexpr size_t kAhead = 32;  // keys whose cache misses overlap
+    std::array<size_t, kAhead> places{};
+    const auto fetch = [&](size_t i) {
+      places[i % kAhead] = place_of(keys[i]);
+      __builtin_prefetch(&entries[places[i % kAhead]], 1);
+    };
+    for (size_t i = 0; i < std::min(kAhead, keys.size()); ++i) fetch(i);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const int64_t key = keys[i];
+      size_t at = places[i % kAhead];
+      if (i + kAhead < keys.size()) fetch(i + kAhead);
+      for (;; at = (at + 1) & (entries.size() - 1)) {
+        Entry& entry = entries[at];
+        if (entry.call != call) {
+          entry = {found, call};
+          different[found++] = key;
+        } else if (different[entry.number] != key) {
+          continue;
         }
+        numbers[i] = entry.number;
+        break;
       }
     }
+    different.resize(found);
   }
 };
 
@@ -131,7 +136,6 @@ RowAsker::Rows RowAsker::ask_rows(const RowRequest& request, Span<int64_t> keys,
   rows.numbers.resize(keys.size());
   std::vector<int64_t> different;
   if (request.is_unique) {
-    different.reserve(keys.size());
     unique_->number(keys, rows.numbers.data(), different);
   } else {
     different.assign(keys.begin(), keys.end());
@@ -139,10 +143,12 @@ RowAsker::Rows RowAsker::ask_rows(const RowRequest& request, Span<int64_t> keys,
   }
   std::vector<int64_t> owners(different.size());
   if (!request.table->owners(different, owners.data())) request.table->refuse_keys(request.keys);
-  rows.places.resize(different.size());
+  for (RowQuestions::Part& part : questions.parts)
+    part.keys.reserve(different.size() / questions.parts.size() * 5 / 4);  // of most batches
+  rows.places.reserve(different.size());
   for (size_t i = 0; i < different.size(); ++i) {
     std::vector<int64_t>& own = questions.parts[static_cast<size_t>(owners[i])].keys;
-    rows.places[i] = {owners[i], static_cast<int64_t>(own.size())};
+    rows.places.push_back({owners[i], static_cast<int64_t>(own.size())});
     own.push_back(different[i]);
   }
   return rows;

@@ -41,8 +41,9 @@ bool StaticTable::owners(Span<int64_t> keys, int64_t* ranks) const {
   for (size_t i = 0; i < keys.size(); ++i) {
     const int64_t row = keys[i] - first_key_;
     if (row < 0 || row >= rows_) return false;
-    ranks[i] = shard().owner(row);
+    ranks[i] = row;
   }
+  shard().replace_by_owners(ranks, keys.size());
   return true;
 }
 
@@ -51,10 +52,12 @@ Tensor StaticTable::find_rows(const Tensor& keys, NewKeys /*new_keys*/, Span<Ten
   if (shard().is_whole()) return first_key_ == 0 ? wide : sub(wide, first_key_);
   const Tensor given = contiguous(wide), rows = empty(given.sizes(), kInt64);
   const auto* const all = given.data<int64_t>();
-  std::transform(all, all + given.numel(), rows.data<int64_t>(), [this](int64_t key) {
+  auto* const found = rows.data<int64_t>();
+  std::transform(all, all + given.numel(), found, [this](int64_t key) {
     const int64_t row = key - first_key_;
-    return row >= 0 && row < rows_ && shard().is_own(row) ? shard().place(row) : -1;
+    return row >= 0 && row < rows_ ? row : -1;
   });
+  shard().replace_by_own_places(found, static_cast<size_t>(given.numel()));
   return rows;
 }
 

@@ -1,6 +1,7 @@
 #include "tercel/recsys/embedding/table_shard.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <utility>
 
@@ -50,6 +51,38 @@ const TableShard::Slot& TableShard::slot_of(int64_t row) const {
 
 int64_t TableShard::owner(int64_t row) const {
   return slots_.empty() ? ranks_[static_cast<size_t>(row) % ranks_.size()] : slot_of(row).owner;
+}
+
+namespace {
+
+/** Replaces rows by f(row, row / n, row modulo n); those of powers of two take no division. */
+template <class F>
+void replace_by_row(int64_t* rows, size_t count, size_t n, F&& f) {
+  const auto bits = static_cast<uint64_t>(std::bit_width(n) - 1);
+  if (std::has_single_bit(n))
+    std::transform(rows, rows + count, rows,
+                   [&](int64_t row) { return f(row, row >> bits, static_cast<size_t>(row) & (n - 1)); });
+  else
+    std::transform(rows, rows + count, rows,
+                   [&](int64_t row) { return f(row, row / static_cast<int64_t>(n), static_cast<size_t>(row) % n); });
+}
+
+}  // namespace
+
+void TableShard::replace_by_owners(int64_t* rows, size_t count) const {
+  if (slots_.empty())
+    replace_by_row(rows, count, ranks_.size(), [&](int64_t, int64_t, size_t number) { return ranks_[number]; });
+  else
+    std::transform(rows, rows + count, rows, [this](int64_t row) { return slot_of(row).owner; });
+}
+
+void TableShard::replace_by_own_places(int64_t* rows, size_t count) const {
+  if (slots_.empty())
+    replace_by_row(rows, count, ranks_.size(), [&](int64_t row, int64_t place, size_t number) {
+      return row >= 0 && ranks_[number] == rank_ ? place : -1;
+    });
+  else
+    std::transform(rows, rows + count, rows, [this](int64_t row) { return row >= 0 && is_own(row) ? place(row) : -1; });
 }
 
 int64_t TableShard::place(int64_t row) const {

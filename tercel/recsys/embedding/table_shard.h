@@ -42,6 +42,8 @@ class TERCEL_API TableShard {
   int64_t rows() const { return count_of(runs_); }
   /** The rank of a row of the table. */
   int64_t owner(int64_t row) const;
+  /** Replaces rows of the table by their ranks. */
+  void replace_by_owners(int64_t* rows, size_t count) const;
   /** This rank; 0 if it is whole. */
   int64_t rank() const { return rank_; }
   /** Whether this rank has the row. */
@@ -50,6 +52,8 @@ class TERCEL_API TableShard {
   bool is_first() const { return is_whole() || ranks_.front() == rank_; }
   /** The row's number there. */
   int64_t place(int64_t row) const;
+  /** Replaces rows of the table by their places on this rank; -1 for those of others and for -1. Not if it is whole. */
+  void replace_by_own_places(int64_t* rows, size_t count) const;
   /** Whether rows are at the same places, for the same rank. */
   bool operator==(const TableShard&) const = default;
 
