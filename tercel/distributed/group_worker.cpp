@@ -88,15 +88,15 @@ Work GroupWorker::post(Operation operation, bool is_awaited) {
   }
   if (const std::unique_lock turn(turn_, std::try_to_lock); turn && !current_) {
     advance(/*is_own_thread=*/false);
-    if (!current_ && !is_closed_ && !error_) return Work(state);  // it is done
   }
-  if (is_awaited) return Work(state);
+  Work work(state);
+  if (is_awaited || work.is_done()) return work;
   {
     const std::lock_guard lock(mutex_);
     is_needed_ = true;
   }
   changed_.notify_all();
-  return Work(state);
+  return work;
 }
 
 bool GroupWorker::wait(Work::State& state, std::optional<Clock::time_point> until) {

@@ -5,10 +5,11 @@
 // of the group does the work, one call after the other, while the caller computes, and the caller itself when it waits.
 // The tensors must neither be changed nor, where they are results, read until the work is done.
 //
-// Sums and other reductions are computed element by element in the order of the ranks, ((x0 + x1) + x2) + ..., by one
-// rank for all: so the result has the same bits on all ranks, and in every run with that number of ranks. An all-reduce
-// of n bytes sends 2 n (size - 1) / size of each rank, as few as there can be (Rabenseifner, Optimization of collective
-// reduction operations, 2004); one of few bytes sends all of them to all ranks at once.
+// Sums and other reductions are computed element by element in the order of the ranks, ((x0 + x1) + x2) + ...: so the
+// result has the same bits on all ranks, and in every run with that number of ranks. An all-reduce of n bytes sends
+// 2 n (size - 1) / size of each rank, as few as there can be (Rabenseifner, Optimization of collective reduction
+// operations, 2004): each rank reduces a part for all. With two ranks, or few bytes, every rank gets all elements at
+// once and reduces them itself.
 //
 // Note [Lost ranks]
 // Each rank sends its successor a sign of life every second, also while its program computes. A rank that is silent for
